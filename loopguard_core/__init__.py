@@ -1,0 +1,1 @@
+"""loopguard's framework-neutral core: it decides, the adapters act."""

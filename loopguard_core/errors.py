@@ -1,0 +1,79 @@
+"""Errors that loopguard raises for bad input and missing extras.
+
+What a model or a tool says is data and never raises; these are for what a programmer passes.
+
+    LoopguardError
+    +-- InvalidInputError      an argument that cannot be used; also a ValueError
+    +-- MissingEstimatorError  a price was needed and nobody could name it; also a ValueError
+
+A stopped run raises `loopguard_core.guard.LoopDetected`, which lives with the verdict it carries.
+"""
+
+from __future__ import annotations
+
+__all__ = ["InvalidInputError", "LoopguardError", "MissingEstimatorError", "missing_extra"]
+
+_SHOWN_CHARS = 80
+
+
+class LoopguardError(Exception):
+    """The base of every error this project raises on purpose."""
+
+
+class InvalidInputError(LoopguardError, ValueError):
+    """An argument cannot be used; the text names the field and the value.
+
+    Args:
+        field: The argument, such as `messages[3]` or `max_tokens`.
+        value: What was given. Only the start of its `repr` is kept.
+        expected: What would have been accepted, as a noun phrase.
+    """
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        self.field = field
+        self.expected = expected
+        shown = _short_repr(value)
+        super().__init__(f"{field}: expected {expected}, got {shown} ({type(value).__name__})")
+
+
+class MissingEstimatorError(LoopguardError, ValueError):
+    """A message carries no usage and no token estimator was given."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        super().__init__(
+            f"messages[{position}] carries no usage and no `estimate` was given to price it"
+        )
+
+
+def missing_extra(error: ImportError, *, package: str, extra: str) -> ImportError:
+    """Turn a failed framework import into one that names the command that mends it.
+
+    Args:
+        error: What the import raised.
+        package: The framework's top-level import package.
+        extra: The extra of this distribution that installs it.
+
+    Returns:
+        A new error if the framework itself is absent or too old to have the name; *error*
+        unchanged if something below the framework is broken, which no extra would mend.
+    """
+    missing = error.name or ""
+    if missing != package and not missing.startswith((f"{package}.", f"{package}_")):
+        return error
+    text = (
+        f"loopguard's {package} adapter needs {package}, which is missing or too old: "
+        f'pip install "loopguard-core[{extra}]"'
+    )
+    return ImportError(text, name=error.name, path=error.path)
+
+
+def _short_repr(value: object) -> str:
+    """Show the start of *value*; an object whose repr fails shows its type alone."""
+    if isinstance(value, (str, bytes)):
+        value = value[: _SHOWN_CHARS + 1]
+    try:
+        shown = repr(value)
+    except Exception:  # noqa: BLE001 - a foreign __repr__ may raise anything, and we are reporting
+        return f"<{type(value).__name__}>"
+    return shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}..."

@@ -1,0 +1,1 @@
+"""The whole suite; scenarios.py is the table every driver runs."""

@@ -1,0 +1,1 @@
+"""Tests of the core package, one file for each concern."""

@@ -1,0 +1,1 @@
+"""Tests of the langchain package, one file for each concern."""
