@@ -1,0 +1,65 @@
+"""What a reader hands over: a saved run, a saved reply, or the reason why there is neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from loopguard_core.message import Message
+
+__all__ = ["Saved", "SavedReply", "SavedRun", "Unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRun:
+    """The messages of one run.
+
+    Args:
+        id: What the file calls the run, else where it stands in the file.
+        source: The file, as it was named by the caller.
+        format: What the messages were written in, such as `openai-chat`.
+        size: How many messages the file holds. One of them can be several neutral ones.
+        messages: The run as neutral messages. Two top-level keys lead back to the file: `index`,
+            the position of the message it came from, counted from 0, and `chars`, its length
+            there in characters.
+    """
+
+    id: str
+    source: str
+    format: str
+    size: int
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedReply:
+    """One streamed reply of a bot; `id` and `source` are those of `SavedRun`."""
+
+    id: str
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file, or a place in one, that holds no run.
+
+    Args:
+        source: The file, as it was named by the caller.
+        line: The line, counted from 1; None if the file as a whole cannot be read.
+        reason: What is wrong with it, for a person.
+    """
+
+    source: str
+    line: int | None
+    reason: str
+
+    def describe(self) -> str:
+        """Name the place in the way compilers do, so that editors can jump to it."""
+        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        return f"{place}: {self.reason}"
+
+
+Saved: TypeAlias = SavedRun | SavedReply | Unreadable
+"""One item of a file."""
