@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from .openai_chat import to_messages
 from .reader import read_path, read_row, read_stream
-from .saved import Saved, SavedReply, SavedRun, Unreadable
+from .saved import Saved, SavedReply, SavedRun, Unreadable, chars_of, index_of
 
 __all__ = [
     "Saved",
     "SavedReply",
     "SavedRun",
     "Unreadable",
+    "chars_of",
+    "index_of",
     "read_path",
     "read_row",
     "read_stream",

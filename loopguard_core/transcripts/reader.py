@@ -141,10 +141,10 @@ def _is_row(value: object) -> bool:
 
 
 def _row_id(value: object) -> str:
-    """Return an id that can be printed; empty for what is neither a string nor a number."""
+    """Return an id as text; empty for what is neither a string nor a number."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return str(value).encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
+    return str(value)
 
 
 def _kind(value: object) -> str:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from loopguard_core.message import Message
 
-__all__ = ["Saved", "SavedReply", "SavedRun", "Unreadable"]
+__all__ = ["Saved", "SavedReply", "SavedRun", "Unreadable", "chars_of", "index_of"]
+
+
+def index_of(message: Message) -> int:
+    """Return the position in its file of the saved message that *message* comes from."""
+    return _number(message, "index")
+
+
+def chars_of(message: Message) -> int:
+    """Return how long *message* is in its file, in characters."""
+    return _number(message, "chars")
+
+
+def _number(message: Message, key: str) -> int:
+    value = message.get(key)
+    return value if isinstance(value, int) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +46,17 @@ class SavedRun:
     size: int
     messages: tuple[Message, ...]
 
+    def chars_after(self, index: int) -> int:
+        """Return how many characters follow the saved message with *index*."""
+        return sum(chars_of(message) for message in self.messages if index_of(message) > index)
+
 
 @dataclass(frozen=True, slots=True)
 class SavedReply:
-    """One streamed reply of a bot; `id` and `source` are those of `SavedRun`."""
+    """One streamed reply of a bot, with the fields of a run that is one message long."""
+
+    format: ClassVar[str] = "text"
+    size: ClassVar[int] = 1
 
     id: str
     source: str
