@@ -1,0 +1,67 @@
+"""What no file of the project may say: where it was written, and where packages come from."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = [".ci", "benchmarks", "docs", "examples", "integrations", "loopguard_core", "tests"]
+BINARY = {".gz", ".png", ".pyc", ".svg"}
+
+FORBIDDEN = {
+    "a package registry's host": (
+        r"\b(?:[\w-]+\.)?pypi\.(?:org|python\.org)|pythonhosted\.org|npmjs\.(?:org|com)"
+        r"|deb\.debian\.org|proxy\.golang\.org|anaconda\.org|crates\.io\b"
+    ),
+    "an absolute home path": r"(?<![\w.])/(?:home|Users)/\w|(?<![\w.])/root/\w",
+    "a folder outside the project": r"\.\./shared\b|(?<![\w.])/work/\w",
+}
+
+
+def project_files() -> list[Path]:
+    """Return the text files of the project; tests/data holds what models and tools said."""
+    files = [file for file in ROOT.iterdir() if file.is_file()]
+    for folder in FOLDERS:
+        files += (file for file in (ROOT / folder).rglob("*") if file.is_file())
+    data = ROOT / "tests" / "data"
+    return sorted(f for f in files if f.suffix not in BINARY and data not in f.parents)
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_names(what: str) -> None:
+    """The project names no registry, no one's home and nothing outside itself."""
+    pattern = re.compile(FORBIDDEN[what])
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {match.group()}"
+        for file in project_files()
+        for number, line in enumerate(file.read_text("utf-8").split("\n"), start=1)
+        if (match := pattern.search(line))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("a package registry's host", "https://" + "pypi" + ".org/simple"),
+        ("a package registry's host", "files." + "pythonhosted" + ".org"),
+        ("an absolute home path", "open('/" + "home/ann/x')"),
+        ("an absolute home path", "/" + "Users/ann"),
+        ("an absolute home path", "cd /" + "root/project"),
+        ("a folder outside the project", "see .." + "/shared/spec"),
+    ],
+)
+def test_the_patterns_find(what: str, text: str) -> None:
+    """Each pattern finds what it is for."""
+    assert re.search(FORBIDDEN[what], text)
+
+
+@pytest.mark.parametrize(
+    "text", ["pip install loopguard-core", "src/home/page.html", "https://example.com/root/x"]
+)
+def test_the_patterns_leave_alone(text: str) -> None:
+    """Ordinary text is not forbidden."""
+    assert not any(re.search(pattern, text) for pattern in FORBIDDEN.values())
