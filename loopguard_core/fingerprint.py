@@ -1,9 +1,10 @@
 """One canonical form, and one digest, for any Python value.
 
-Two values are the same if their canonical forms are equal. The form is JSON-like, with keys
-sorted at every depth and numbers written as IEEE doubles, and it has tagged forms for what
+Two values are the same if their canonical forms are equal. The form is JSON-like, with sorted
+members at every depth and numbers written as IEEE doubles, and it has tagged forms for what
 JSON lacks (bytes, sets, dataclasses, pydantic models, NaN). Nothing raises: a value that
-contains itself, or that is nested too deeply to walk, is the string `[unserializable]`.
+contains itself, or is nested more than 128 deep, is the string `[unserializable]` as a whole;
+an object that fails when it is looked at is marked in its place, so that the rest still counts.
 
 Sources: tool-loop specification, sections 5 and 6; thread specification, section 2.
 """
@@ -13,14 +14,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 import hashlib
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from json.encoder import encode_basestring
-from operator import itemgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from pydantic import BaseModel
 
@@ -30,10 +29,13 @@ UNSERIALIZABLE: Final = "[unserializable]"
 """What a value that cannot be walked is taken for, whole."""
 
 _CHUNK_CHARS: Final = 1 << 20
+# Far below the interpreter's own limit, so that a form does not depend on who asks for it.
+_MAX_DEPTH: Final = 128
 _MAX_EXACT_INT: Final = 2**53
 _PLAIN_MIN, _PLAIN_MAX = 1e-6, 1e21
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
-_BY_KEY: Final[Callable[[tuple[str, object]], str]] = itemgetter(0)
+
+_Scalars: TypeAlias = Mapping[type, Callable[..., str]]
 
 
 def canonical(value: object, *, signed_zero: bool = True) -> str:
@@ -45,17 +47,13 @@ def canonical(value: object, *, signed_zero: bool = True) -> str:
 
     Returns:
         The form. Mappings, lists and tuples look like compact JSON; 1 and 1.0 are the same,
-        and differ from True and "1". It can be as long as the value, so keep its `digest`.
+        and differ from True and "1". A string of more than 2**20 characters is written as its
+        digest. The form can still be as long as the value, so keep its `digest`.
     """
-    if isinstance(value, str):
-        return encode_basestring(value)
-    parts: list[str] = []
     try:
-        _Writer(parts, signed_zero=signed_zero).write(value)
-    except Exception:  # noqa: BLE001 - a foreign __iter__, __repr__ or __getattr__ may raise
-        # anything, RecursionError included; a guard that raised here would break a healthy run.
+        return _Writer(_SCALARS if signed_zero else _UNSIGNED_SCALARS).form(value)
+    except RuntimeError:  # RecursionError, or a dict that another thread changed meanwhile
         return encode_basestring(UNSERIALIZABLE)
-    return "".join(parts)
 
 
 def digest(value: object, *, signed_zero: bool = True) -> str:
@@ -63,120 +61,117 @@ def digest(value: object, *, signed_zero: bool = True) -> str:
     return digest_text(canonical(value, signed_zero=signed_zero))
 
 
-def digest_text(text: str) -> str:
-    """Return the SHA-256 of *text* as UTF-8, as 64 lower-case hex digits.
+def digest_text(text: str, *, prefix: str = "", start: int = 0, stop: int | None = None) -> str:
+    """Return the SHA-256 of *prefix* and `text[start:stop]`, as 64 lower-case hex digits.
 
-    Lone surrogates are hashed too. A long text is encoded piece by piece, so a 100 MB
-    string needs no second copy.
+    Strings are hashed as UTF-8, lone surrogates too. A long text is encoded piece by piece, so
+    a 100 MB string needs no second copy.
     """
-    if len(text) <= _CHUNK_CHARS:
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    state = hashlib.sha256()
-    for start in range(0, len(text), _CHUNK_CHARS):
-        state.update(text[start : start + _CHUNK_CHARS].encode("utf-8", "surrogatepass"))
+    stop = len(text) if stop is None else stop
+    if stop - start <= _CHUNK_CHARS:
+        return hashlib.sha256(_utf8(prefix + text[start:stop])).hexdigest()
+    state = hashlib.sha256(_utf8(prefix))
+    for at in range(start, stop, _CHUNK_CHARS):
+        state.update(_utf8(text[at : min(at + _CHUNK_CHARS, stop)]))
     return state.hexdigest()
 
 
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
 class _Writer:
-    """Appends the canonical form of one value to `parts`; knows the containers it is inside."""
+    """Writes one value; knows the containers it is inside."""
 
-    __slots__ = ("_inside", "_parts", "_signed_zero")
+    __slots__ = ("_inside", "_scalars")
 
-    def __init__(self, parts: list[str], *, signed_zero: bool) -> None:
-        self._parts = parts
-        self._signed_zero = signed_zero
+    def __init__(self, scalars: _Scalars) -> None:
+        self._scalars = scalars
         self._inside: set[int] = set()
 
-    def write(self, value: object) -> None:
-        parts = self._parts
-        if value is None:
-            parts.append("null")
-        elif isinstance(value, bool):
-            parts.append("true" if value else "false")
-        elif isinstance(value, enum.Enum):
-            self._tagged(value, value.name)
-        elif isinstance(value, str):
-            parts.append(encode_basestring(value))
-        elif isinstance(value, int):
-            parts.append(_integer(value))
-        elif isinstance(value, float):
-            parts.append(self._double(value))
-        else:
-            self._container(value)
-
-    def _double(self, value: float) -> str:
-        if value == 0.0:
-            return "-0" if self._signed_zero and math.copysign(1.0, value) < 0 else "0"
-        return _double(value)
-
-    def _container(self, value: object) -> None:
-        """Write what can hold other values, refusing what holds itself."""
-        if id(value) in self._inside:
+    def form(self, value: object) -> str:
+        """Return the canonical form of *value*, or raise RecursionError."""
+        scalar = self._scalars.get(type(value))
+        if scalar is not None:
+            return scalar(value)
+        inside, identity = self._inside, id(value)
+        if identity in inside or len(inside) == _MAX_DEPTH:
             raise RecursionError
-        self._inside.add(id(value))
-        if isinstance(value, Mapping):
-            self._mapping(value)
-        elif isinstance(value, (bytes, bytearray, memoryview)):
-            self._parts.append(f"bytes({hashlib.sha256(value).hexdigest()})")
-        elif isinstance(value, AbstractSet):
-            self._parts.append(f"set({','.join(sorted(map(self._apart, value)))})")
-        elif isinstance(value, Sequence):
-            self._series(value)
-        else:
-            self._object(value)
-        self._inside.discard(id(value))
+        inside.add(identity)
+        form = self._container(value)
+        inside.discard(identity)
+        return form
 
-    def _series(self, values: Sequence[object]) -> None:
-        parts, opening = self._parts, "["
-        for value in values:
-            parts.append(opening)
-            self.write(value)
-            opening = ","
-        parts.append("[]" if opening == "[" else "]")
+    def _container(self, value: object) -> str:
+        if type(value) is dict:
+            return self._mapping(value)
+        if type(value) is list or type(value) is tuple:
+            return f"[{','.join(map(self.form, value))}]"
+        if type(value) is set or type(value) is frozenset:
+            return f"set({','.join(sorted(map(self.form, value)))})"
+        tag, state = _reduced(value)
+        return f"{tag}({self.form(state)})" if tag else self.form(state)
 
-    def _mapping(self, value: Mapping[object, object]) -> None:
-        parts, opening = self._parts, "{"
-        for key, item in sorted(((self._key(k), v) for k, v in value.items()), key=_BY_KEY):
-            parts += (opening, key, ":")
-            self.write(item)
-            opening = ","
-        parts.append("{}" if opening == "{" else "}")
+    def _mapping(self, value: dict[object, object]) -> str:
+        # Most arguments are flat dicts of strings and numbers, and each call is fingerprinted:
+        # a scalar is written here, without a call of `form`.
+        members: list[str] = []
+        for key, item in value.items():
+            name = encode_basestring(key) if type(key) is str else self.form(key)
+            scalar = self._scalars.get(type(item))
+            members.append(f"{name}:{scalar(item) if scalar else self.form(item)}")
+        members.sort()
+        return f"{{{','.join(members)}}}"
 
-    def _key(self, key: object) -> str:
-        """Write a mapping's key: a string as itself, any other value tagged by not being one."""
-        return encode_basestring(key) if type(key) is str else self._apart(key)
 
-    def _apart(self, value: object) -> str:
-        """Write *value* to a text of its own, for sorting."""
-        outer, self._parts = self._parts, []
-        try:
-            self.write(value)
-            return "".join(self._parts)
-        finally:
-            self._parts = outer
+def _reduced(value: object) -> tuple[str, object]:
+    """Return *value*, which is no plain JSON value, as a tag and plain data that says the same.
 
-    def _object(self, value: object) -> None:
-        """Write what is no JSON value, by the state that makes two of a class the same."""
-        if isinstance(value, BaseModel):
-            # Fields and extras as they are: a serialiser could raise, or hide what differs.
-            self._tagged(value, {**value.__dict__, **(value.__pydantic_extra__ or {})})
-        elif isinstance(value, BaseException):
-            self._tagged(value, value.args)
-        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = dataclasses.fields(value)
-            self._tagged(value, {field.name: getattr(value, field.name) for field in fields})
-        elif (data := _buffer(value)) is not None:
-            self._tagged(value, data)
-        elif type(value).__repr__ is object.__repr__:
-            self._tagged(value, object.__getstate__(value))  # attributes, slots included
-        else:
-            self._tagged(value, _ADDRESS.sub("", repr(value)))
+    Subclasses of plain types and other mappings and sequences have no tag: they are what they
+    hold. All foreign code that has to be called is called from here.
+    """
+    try:
+        return _plain(value) or (_class_name(value), _state(value))
+    except Exception:  # noqa: BLE001 - a foreign __iter__, __repr__ or __getattr__ may raise
+        # anything, and a guard that raised here would break a healthy run.
+        return _class_name(value), UNSERIALIZABLE
 
-    def _tagged(self, value: object, state: object) -> None:
-        kind = type(value)
-        self._parts.append(f"{kind.__module__}.{kind.__qualname__}(")
-        self.write(state)
-        self._parts.append(")")
+
+def _plain(value: object) -> tuple[str, object] | None:  # noqa: PLR0911 - a table of types
+    """Reduce what is a kind of plain data, or return None."""
+    if isinstance(value, enum.Enum):
+        return _class_name(value), [value.name, value.value]
+    if isinstance(value, str):
+        return "", str.__str__(value)
+    if isinstance(value, int):
+        return "", int.__int__(value)
+    if isinstance(value, float):
+        return "", float.__float__(value)
+    if isinstance(value, Mapping):
+        return "", dict(value)
+    if isinstance(value, (bytes, bytearray)):
+        return "bytes", hashlib.sha256(value).hexdigest()
+    if isinstance(value, AbstractSet):
+        return "", set(value)
+    if isinstance(value, Sequence) and not isinstance(value, (range, memoryview)):
+        return "", list(value)
+    return None
+
+
+def _state(value: object) -> object:
+    """Return what makes two objects of one class the same."""
+    if isinstance(value, BaseModel):
+        # Fields and extras as they are: a serialiser could raise, or hide what differs.
+        return {**value.__dict__, **(value.__pydantic_extra__ or {})}
+    if isinstance(value, BaseException):
+        return value.args
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if (data := _buffer(value)) is not None:
+        return data
+    if type(value).__repr__ is object.__repr__:
+        return object.__getstate__(value)  # attributes, slots included
+    return _ADDRESS.sub("", repr(value))
 
 
 def _buffer(value: object) -> list[object] | None:
@@ -191,9 +186,19 @@ def _buffer(value: object) -> list[object] | None:
         return None
 
 
+def _class_name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _text(value: str) -> str:
+    if len(value) <= _CHUNK_CHARS:
+        return encode_basestring(value)
+    return f"text({digest_text(value)})"
+
+
 def _integer(value: int) -> str:
     if -_MAX_EXACT_INT <= value <= _MAX_EXACT_INT:
-        return str(int(value))
+        return str(value)
     try:
         return _double(float(value))
     except OverflowError:
@@ -202,11 +207,24 @@ def _integer(value: int) -> str:
 
 def _double(value: float) -> str:
     """Print the shortest digits that give the double back, in plain notation where it is short."""
-    if not math.isfinite(value):
-        return repr(value)
+    digits = repr(value)
+    if "e" not in digits:
+        return digits.removesuffix(".0")  # nan and inf, too, are themselves
     if _PLAIN_MIN <= abs(value) < _PLAIN_MAX:
-        if value.is_integer():
-            return str(int(value))
-        return format(Decimal(repr(value)), "f")
-    mantissa, _, exponent = repr(value).partition("e")
+        return format(Decimal(digits), "f")
+    mantissa, _, exponent = digits.partition("e")
     return f"{mantissa.removesuffix('.0')}e{int(exponent):+d}"
+
+
+def _unsigned_double(value: float) -> str:
+    return "0" if value == 0.0 else _double(value)
+
+
+_SCALARS: Final[_Scalars] = {
+    str: _text,
+    int: _integer,
+    float: _double,
+    bool: {True: "true", False: "false"}.__getitem__,
+    type(None): {None: "null"}.__getitem__,
+}
+_UNSIGNED_SCALARS: Final[_Scalars] = {**_SCALARS, float: _unsigned_double}

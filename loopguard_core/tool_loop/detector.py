@@ -1,0 +1,224 @@
+"""The detector: one run's finished calls in, a decision on each attempt out."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
+
+from loopguard_core.errors import InvalidInputError
+
+from .config import ToolLoopConfig
+from .decision import UNDECIDED, Decision
+from .fingerprints import call_fingerprint, result_fingerprint
+from .heuristics import Counts, decide
+from .history import FinishedCall, alternation, outcomes_of, streak
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+__all__ = ["ToolLoopDetector"]
+
+
+class _Snapshot(BaseModel):
+    """What a saved detector looks like."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1]
+    history: tuple[FinishedCall, ...]
+    watched: tuple[FinishedCall, ...]
+    remaining: NonNegativeInt
+
+
+class ToolLoopDetector:
+    """Finds one run's calls that repeat and give nothing new.
+
+    Give each attempt to `check` before it runs, and each call that really ran to
+    `observe_result`; a call that was refused, for whatever reason, to neither. Calls and results
+    are kept as digests, at most `config.window` in the history and `config.post_compaction_watch`
+    in the watch list. Safe for concurrent use: one lock makes each operation atomic.
+    Source: tool-loop specification, sections 3 and 4.
+
+    Args:
+        config: The settings; None takes the defaults.
+    """
+
+    __slots__ = ("_config", "_history", "_lock", "_remaining", "_watched")
+
+    def __init__(self, config: ToolLoopConfig | None = None) -> None:
+        self._config = config or ToolLoopConfig()
+        self._lock = threading.Lock()
+        self._history: list[FinishedCall] = []
+        self._watched: list[FinishedCall] = []
+        self._remaining = 0
+
+    @property
+    def config(self) -> ToolLoopConfig:
+        """The settings in force."""
+        return self._config
+
+    def check(self, tool: str, args: object) -> Decision:
+        """Judge the call that is about to run; changes nothing.
+
+        Args:
+            tool: The tool's name.
+            args: Its arguments, any value.
+
+        Returns:
+            The first heuristic that fires, in the order of `DetectorName`.
+        """
+        if not self._config.enabled:
+            return UNDECIDED
+        return self.check_fingerprint(tool, call_fingerprint(tool, args))
+
+    def check_fingerprint(
+        self,
+        tool: str,
+        fingerprint: str,
+        *,
+        attempts: int = 0,
+        skip: Collection[str] = (),
+        config: ToolLoopConfig | None = None,
+    ) -> Decision:
+        """Judge a call by its fingerprint, for a caller that has it already.
+
+        Args:
+            tool: The tool's name, for the message.
+            fingerprint: Of the call, from `call_fingerprint`.
+            attempts: How many equal calls were checked before and have no result yet. Each
+                counts as an attempt of generic-repeat, and, once the call has finished before,
+                of no-progress and the breaker.
+            skip: Names of heuristics to pass over; those after them are still tried.
+            config: Thresholds for this check alone, such as those of one tool. What is
+                remembered stays the same, so its `window` and its comparison of results have no
+                effect. The decision is empty if it, or the detector itself, is not enabled.
+
+        Raises:
+            InvalidInputError: *attempts* is negative.
+        """
+        if attempts < 0:
+            raise InvalidInputError("attempts", attempts, "zero or a positive number")
+        limits = config or self._config
+        if not (self._config.enabled and limits.enabled):
+            return UNDECIDED
+        counts = self._count(fingerprint, attempts)
+        return decide(tool, fingerprint, counts, limits, skip)
+
+    def observe_result(
+        self, tool: str, args: object, result: object, *, is_error: bool = False
+    ) -> None:
+        """Remember a call that ran, and what it gave.
+
+        Args:
+            tool: The tool's name.
+            args: What it ran with, any value.
+            result: What came back, any value; see `result_fingerprint`.
+            is_error: True if the tool failed.
+        """
+        config = self._config
+        if not config.enabled:
+            return
+        outcome = result_fingerprint(
+            tool,
+            result,
+            is_error=is_error,
+            max_bytes=config.max_result_bytes,
+            cleaned_tools=config.cleaned_tools,
+        )
+        self.observe_outcome(call_fingerprint(tool, args), outcome)
+
+    def observe_outcome(self, fingerprint: str, outcome: str) -> None:
+        """Remember a finished call by its fingerprints, for a caller that has them already.
+
+        Nothing happens while the detector is off, or if one of the two is empty.
+        """
+        if not (self._config.enabled and fingerprint and outcome):
+            return
+        call = FinishedCall(fingerprint, outcome)
+        with self._lock:
+            self._history.append(call)
+            del self._history[: -self._config.window]
+            if self._remaining > 0:
+                self._watched.append(call)
+                self._remaining -= 1
+
+    def has_seen(self, fingerprint: str, outcome: str) -> bool:
+        """Return True if the history holds a call with *fingerprint* that gave *outcome*."""
+        with self._lock:
+            return (fingerprint, outcome) in self._history
+
+    def arm_post_compaction(self) -> None:
+        """Take note that the model's history was compacted: watch the calls that follow.
+
+        Starts the watch list over; the history stays. The list is consulted for the rest of the
+        run, also when it is full. Nothing happens while the detector is off.
+        """
+        if not self._config.enabled:
+            return
+        with self._lock:
+            self._watched.clear()
+            self._remaining = self._config.post_compaction_watch
+
+    def reset(self) -> None:
+        """Forget everything, and stop watching; also while the detector is off."""
+        with self._lock:
+            self._history.clear()
+            self._watched.clear()
+            self._remaining = 0
+
+    def reset_fingerprint(self, fingerprint: str) -> None:
+        """Forget the calls with *fingerprint*, as when a person allowed one that was refused.
+
+        How many calls are still to be watched does not change. An empty fingerprint does
+        nothing. Works also while the detector is off.
+        """
+        with self._lock:
+            for calls in (self._history, self._watched):
+                calls[:] = [call for call in calls if call.fingerprint != fingerprint]
+
+    def snapshot(self) -> dict[str, object]:
+        """Return the state as JSON values, with a `version`; settings are not in it.
+
+        Written as JSON it has at most 140 characters for each remembered call and 80 besides:
+        below 6 kB at the default settings.
+        """
+        with self._lock:
+            return {
+                "version": 1,
+                "history": [list(call) for call in self._history],
+                "watched": [list(call) for call in self._watched],
+                "remaining": self._remaining,
+            }
+
+    @classmethod
+    def restore(cls, snapshot: Mapping[str, object], config: ToolLoopConfig | None = None) -> Self:
+        """Return a detector that goes on where the one that gave *snapshot* stood.
+
+        With the same settings every later decision is the same. With others, those hold from
+        now on, and what exceeds them is forgotten, oldest first.
+
+        Raises:
+            pydantic.ValidationError: *snapshot* was not made by `snapshot`, or by another version.
+        """
+        saved = _Snapshot.model_validate(snapshot)
+        detector = cls(config)
+        window, watch = detector.config.window, detector.config.post_compaction_watch
+        detector._history = list(saved.history[-window:])
+        detector._watched = list(saved.watched[-watch:])
+        detector._remaining = min(saved.remaining, watch - len(detector._watched))
+        return detector
+
+    def _count(self, fingerprint: str, attempts: int) -> Counts:
+        with self._lock:
+            outcomes = outcomes_of(self._history, fingerprint)
+            since_compaction = streak(outcomes_of(self._watched, fingerprint))
+            alternating = alternation(self._history, fingerprint) if outcomes else 0
+        identical = streak(outcomes)
+        return Counts(
+            since_compaction=since_compaction,
+            identical=identical + 1 + attempts if identical else 0,
+            alternating=alternating + 1 if alternating else 0,
+            repeated=len(outcomes) + 1 + attempts,
+        )
