@@ -5,3 +5,35 @@ except `StreamGuard` and `ThreadWatch`, which keep the small state of one reply 
 """
 
 from __future__ import annotations
+
+from .activity import has_repeated_activity_tail
+from .cycle import Cycle, CycleName, describe_thread_cycle, is_thread_cyclic
+from .options import (
+    DEFAULT_MIN_RESULT_REPETITIONS,
+    CycleOptions,
+    StreamGuardOptions,
+    TextRunOptions,
+)
+from .result_run import has_repeated_result_run
+from .stream_guard import GuardReason, StreamGuard
+from .suffix import has_repeated_suffix
+from .text_run import has_repeated_text_run
+from .watch import ThreadWatch
+
+__all__ = [
+    "DEFAULT_MIN_RESULT_REPETITIONS",
+    "Cycle",
+    "CycleName",
+    "CycleOptions",
+    "GuardReason",
+    "StreamGuard",
+    "StreamGuardOptions",
+    "TextRunOptions",
+    "ThreadWatch",
+    "describe_thread_cycle",
+    "has_repeated_activity_tail",
+    "has_repeated_result_run",
+    "has_repeated_suffix",
+    "has_repeated_text_run",
+    "is_thread_cyclic",
+]

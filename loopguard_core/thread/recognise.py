@@ -1,0 +1,48 @@
+"""Find in a thread that was trimmed or rewritten where it was left."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
+
+__all__ = ["recognise"]
+
+# A stuck thread repeats itself, so one equal key is no proof of the place; this many decide.
+_COMPARED: Final = 16
+
+
+def recognise(known: Sequence[int], thread: Sequence[int]) -> tuple[int, int] | None:
+    """Find the newest known message that is still there.
+
+    Args:
+        known: Keys of the messages that were seen, oldest first.
+        thread: Keys of the newest messages that the thread has now, oldest first.
+
+    Returns:
+        How many of *known* are up to it, and how many of *thread* are, itself included; None
+        if not one is left. Where the same key stands several times, the place counts where
+        most of what came before is the same too, and of such places the newest, so that
+        nothing is taken for new which may be old.
+    """
+    places: defaultdict[int, list[int]] = defaultdict(list)
+    for stop, key in enumerate(thread, start=1):
+        places[key].append(stop)
+    for seen in range(len(known), 0, -1):
+        stops = places.get(known[seen - 1])
+        if stops:
+            before = known[max(0, seen - _COMPARED) : seen]
+            return seen, max(stops, key=lambda stop: (_equal_before(before, thread, stop), stop))
+    return None
+
+
+def _equal_before(known: Sequence[int], thread: Sequence[int], stop: int) -> int:
+    """Count how many of the last keys of *known* are those before *stop* in *thread*."""
+    equal = 0
+    newest_first = (thread[index] for index in range(stop - 1, -1, -1))
+    for one, other in zip(reversed(known), islice(newest_first, len(known))):
+        if one != other:
+            break
+        equal += 1
+    return equal

@@ -1,0 +1,161 @@
+"""The latest messages of a thread, as digests, and what the heuristics say about them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+from .activity import ActivityTail
+from .cycle import TEXT_RUN_MESSAGES, Cycle
+from .options import CycleLimits
+from .record import Record
+from .result_run import ResultRun, is_settled
+from .suffix_watch import SuffixWatch
+from .text_run import TextRun
+
+__all__ = ["Step", "ThreadWindow"]
+
+_LABELS: Final = 16
+_EVIDENCE: Final = 4
+
+
+class Step(NamedTuple):
+    """A message as the window takes it in.
+
+    Args:
+        record: Its digests.
+        label: A tool's name or the start of a text; may be empty.
+        text_run: The run of sentences in it, or None.
+    """
+
+    record: Record
+    label: str
+    text_run: TextRun | None
+
+
+class ThreadWindow:
+    """Judges the newest *size* messages; what leaves the window is as if it had never been there.
+
+    Messages that are not read hold their place in the window and do nothing else. Adding a
+    message costs the same however many are in the window.
+
+    Attributes:
+        records: One for each message, oldest first.
+        labels: Of the newest read messages, oldest first.
+        text_runs: Of the last read messages, oldest first.
+    """
+
+    def __init__(self, limits: CycleLimits, size: int) -> None:
+        self._limits = limits
+        self._size = size
+        self.records: deque[Record] = deque()
+        self.labels: deque[str] = deque(maxlen=_LABELS)
+        self.text_runs: deque[TextRun | None] = deque(maxlen=TEXT_RUN_MESSAGES)
+        self._count_again(())
+
+    def push(self, step: Step) -> None:
+        """Add the message that is newer than all others."""
+        if len(self.records) == self._size:
+            self._drop_oldest()
+        self.records.append(step.record)
+        if step.record.is_read:
+            self._count(step.record)
+            self.labels.append(step.label)
+            self.text_runs.append(step.text_run)
+
+    def withdraw(self, count: int) -> None:
+        """Forget the newest *count* messages, which are no longer part of the thread."""
+        for _ in range(count):
+            if self.records.pop().is_read:
+                for trail in (self.labels, self.text_runs):
+                    if trail:
+                        trail.pop()
+        self._count_again(self.records)
+
+    def refill(
+        self,
+        records: Iterable[Record],
+        labels: Iterable[str],
+        text_runs: Iterable[TextRun | None],
+    ) -> None:
+        """Replace everything by what was saved of another window."""
+        self.records = deque(records)
+        self.labels = deque(labels, maxlen=_LABELS)
+        self.text_runs = deque(text_runs, maxlen=TEXT_RUN_MESSAGES)
+        self._count_again(self.records)
+
+    def find(self, skip: Collection[str]) -> Cycle | None:
+        """Return what the first heuristic that is not in *skip* and finds something says."""
+        for look in (self._find_suffix, self._find_tail, self._find_results, self._find_text):
+            cycle = look()
+            if cycle is not None and cycle.name not in skip:
+                return cycle
+        return None
+
+    def _find_suffix(self) -> Cycle | None:
+        found = self._suffix.find()
+        if found is None:
+            return None
+        length, copies = found
+        return Cycle("repeated_suffix", copies, self._newest_labels(length))
+
+    def _find_tail(self) -> Cycle | None:
+        if not self._tail.is_cyclic:
+            return None
+        length = len(self._tail)
+        return Cycle("repeated_activity_tail", length, self._newest_labels(length))
+
+    def _find_results(self) -> Cycle | None:
+        count = self._results.count
+        if count < self._limits.results:
+            return None
+        return Cycle("repeated_result_run", count, self._result_label())
+
+    def _find_text(self) -> Cycle | None:
+        for run in reversed(self.text_runs):
+            if run is not None:
+                return Cycle("repeated_message_text_run", run.units, (run.most_common,))
+        return None
+
+    def _newest_labels(self, count: int) -> tuple[str, ...]:
+        """Return what the newest *count* messages are called, each name once, without empty ones."""
+        newest = list(self.labels)[-count:]
+        return tuple(dict.fromkeys(filter(None, newest)))[-_EVIDENCE:]
+
+    def _result_label(self) -> tuple[str, ...]:
+        """Return the tool of the newest result, if the message is new enough to have its label."""
+        newest = (record for record in reversed(self.records) if record.is_read)
+        for label, record in zip(reversed(self.labels), newest):
+            if record.entry is not None and is_settled(record.entry):
+                return (label,)
+        return ()
+
+    def _count_again(self, records: Iterable[Record]) -> None:
+        self._suffix = SuffixWatch(self._limits, self._size)
+        self._tail = ActivityTail()
+        self._results = ResultRun()
+        for record in records:
+            if record.is_read:
+                self._count(record)
+
+    def _count(self, record: Record) -> None:
+        self._suffix.push(record.key)
+        if record.entry is not None:
+            self._tail.push(record.entry)
+            self._results.push(record.entry)
+        elif len(self._tail):
+            self._tail = ActivityTail()
+
+    def _drop_oldest(self) -> None:
+        record = self.records.popleft()
+        if not record.is_read:
+            return
+        if len(self._tail) == len(self._suffix.keys):
+            self._tail.drop_oldest()
+        self._suffix.drop_oldest()
+        if record.entry is not None:
+            self._results.drop_oldest(record.entry)
+        for trail in (self.labels, self.text_runs):
+            if len(trail) > len(self._suffix.keys):
+                trail.popleft()

@@ -1,0 +1,213 @@
+"""The heuristics on a thread that grows, each step paying for what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loopguard_core.errors import InvalidInputError
+from loopguard_core.message import activity_of, as_message, as_messages, text_of
+
+from .activity import entry_of
+from .cycle import Cycle, CycleName, message_text_run
+from .excerpt import excerpt
+from .identity import message_key
+from .options import CycleOptions, cycle_limits
+from .recognise import recognise
+from .record import Record, pack, unpack
+from .text_run import TextRun
+from .thread_window import Step, ThreadWindow
+
+__all__ = ["Reading", "ThreadWatch"]
+
+Reading: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object] | None]
+"""Gives the message to compare in the place of the one in the thread; None passes it over."""
+
+# How many messages must be where they were for the head of a thread to count as untouched.
+_CONFIRMED: Final = 4
+
+
+class _Snapshot(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    window_messages: Annotated[int, Field(strict=True, ge=1)]
+    length: Annotated[int, Field(strict=True, ge=0)]
+    records: str
+    labels: tuple[str, ...]
+    text_runs: tuple[TextRun | None, ...]
+
+
+class ThreadWatch:
+    """Answers at any time what `describe_thread_cycle` would say about the newest messages.
+
+    It keeps digests of the last *window_messages* messages, and of the newest few a tool name or
+    the start of a text. Up to that length the answers are those of `describe_thread_cycle`;
+    beyond it, those for the last *window_messages* messages alone. Adding a message costs its
+    digests, however long the thread is. Not thread-safe.
+
+    Args:
+        window_messages: How many messages are looked at; at least 1.
+        options: Thresholds; None equals the defaults.
+        reading: What to compare in the place of a message, for hosts that leave some tools or
+            arguments out of account. None compares the messages themselves.
+
+    Raises:
+        InvalidInputError: *window_messages* is no int of at least 1.
+    """
+
+    __slots__ = ("_length", "_limits", "_reading", "_size", "_window")
+
+    def __init__(
+        self,
+        window_messages: int = 512,
+        options: CycleOptions | None = None,
+        *,
+        reading: Reading | None = None,
+    ) -> None:
+        if type(window_messages) is not int or window_messages < 1:
+            raise InvalidInputError("window_messages", window_messages, "an int of at least 1")
+        self._limits = cycle_limits(options)
+        self._size = window_messages
+        self._reading = reading
+        self._window = ThreadWindow(self._limits, window_messages)
+        self._length = 0
+
+    def push(self, message: Mapping[str, object]) -> None:
+        """Add the message that follows the newest one.
+
+        Raises:
+            InvalidInputError: *message* is no mapping.
+        """
+        self._window.push(self._step(as_message(message, field="message")))
+        self._length += 1
+
+    def extend(self, messages: Iterable[Mapping[str, object]]) -> None:
+        """Add messages, oldest first.
+
+        Raises:
+            InvalidInputError: One is no mapping; the error names it. Those before it are added.
+        """
+        for position, message in enumerate(messages):
+            self.push(as_message(message, field=f"messages[{position}]"))
+
+    def find(self, *, skip: Collection[str] = ()) -> Cycle | None:
+        """Return the first heuristic that finds that the thread goes round, with its evidence.
+
+        Args:
+            skip: Names of heuristics that are passed over; later ones are still tried.
+        """
+        return self._window.find(skip)
+
+    def describe(self, *, skip: Collection[str] = ()) -> CycleName | None:
+        """Return the name of what `find` finds, or None."""
+        cycle = self.find(skip=skip)
+        return None if cycle is None else cycle.name
+
+    def follow(self, messages: Sequence[Mapping[str, object]]) -> int:
+        """Take the whole thread as it is now, and add what is new since the last call.
+
+        Normally the thread has only grown; that is confirmed by a few messages at its old end,
+        so a call costs what is new. Where the head was trimmed or rewritten, the newest known
+        message that is still there is looked for among the last *window_messages*. What the
+        thread lost before it stays as evidence; what was known behind it was withdrawn and is
+        forgotten. Where nothing is recognised, the last *window_messages* are a new thread.
+
+        Args:
+            messages: The whole thread, oldest first. It is not kept.
+
+        Returns:
+            The index of the first message that was added; the length if there was none.
+
+        Raises:
+            InvalidInputError: *messages* is no sequence, or a message that had to be read is no
+                mapping; the error names it.
+        """
+        as_messages(messages)
+        start = self._length if self._has_only_grown(messages) else self._resume(messages)
+        self._length = start
+        for position in range(start, len(messages)):
+            self.push(as_message(messages[position], field=f"messages[{position}]"))
+        return start
+
+    def snapshot(self) -> dict[str, object]:
+        """Return the state as JSON values, under 30 kB with a window of 512.
+
+        Neither the options nor the reading are part of it.
+        """
+        window = self._window
+        saved = _Snapshot(
+            window_messages=self._size,
+            length=self._length,
+            records=pack(window.records),
+            labels=tuple(window.labels),
+            text_runs=tuple(window.text_runs),
+        )
+        return saved.model_dump(mode="json")
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: Mapping[str, object],
+        options: CycleOptions | None = None,
+        *,
+        reading: Reading | None = None,
+    ) -> ThreadWatch:
+        """Return a watch that goes on where *snapshot* was taken, with the same answers.
+
+        Args:
+            snapshot: What `snapshot` returned, also after a way through JSON.
+            options: The thresholds to go on with; they are not part of a snapshot.
+            reading: The reading to go on with; likewise.
+
+        Raises:
+            pydantic.ValidationError: A field is missing or out of its type; it is named.
+            InvalidInputError: The packed records cannot be read.
+        """
+        saved = _Snapshot.model_validate(snapshot)
+        watch = cls(saved.window_messages, options, reading=reading)
+        records = unpack(saved.records)[-saved.window_messages :]
+        watch._window.refill(records, saved.labels, saved.text_runs)
+        watch._length = saved.length
+        return watch
+
+    def _step(self, message: Mapping[str, object]) -> Step:
+        read = message if self._reading is None else self._reading(message)
+        if read is None:
+            return Step(Record(message_key(message), is_read=False, entry=None), "", None)
+        activity = activity_of(read)
+        entry = None if activity is None else entry_of(activity)
+        label = excerpt(text_of(read) if activity is None else activity.name)
+        record = Record(message_key(read), is_read=True, entry=entry)
+        return Step(record, label, message_text_run(read, self._limits))
+
+    def _key(self, messages: Sequence[Mapping[str, object]], position: int) -> int:
+        message = as_message(messages[position], field=f"messages[{position}]")
+        read = message if self._reading is None else self._reading(message)
+        return message_key(message if read is None else read)
+
+    def _has_only_grown(self, messages: Sequence[Mapping[str, object]]) -> bool:
+        """Return whether the newest known messages are where they were."""
+        known = self._window.records
+        if not known or len(messages) < self._length:
+            return False
+        confirmed = min(_CONFIRMED, len(known))
+        return all(
+            known[-back].key == self._key(messages, self._length - back)
+            for back in range(1, confirmed + 1)
+        )
+
+    def _resume(self, messages: Sequence[Mapping[str, object]]) -> int:
+        """Make the window end with a message that is still there; return what index follows it."""
+        first = max(0, len(messages) - self._size)
+        thread = [self._key(messages, position) for position in range(first, len(messages))]
+        known = [record.key for record in self._window.records]
+        place = recognise(known, thread)
+        if place is None:
+            self._window = ThreadWindow(self._limits, self._size)
+            return first
+        seen, stop = place
+        self._window.withdraw(len(known) - seen)
+        return first + stop
