@@ -29,6 +29,7 @@ UNSERIALIZABLE: Final = "[unserializable]"
 """What a value that cannot be walked is taken for, whole."""
 
 _CHUNK_CHARS: Final = 1 << 20
+_LONG_CHARS: Final = 1 << 10  # from here on hashing a string is faster than escaping it
 # Far below the interpreter's own limit, so that a form does not depend on who asks for it.
 _MAX_DEPTH: Final = 128
 _MAX_EXACT_INT: Final = 2**53
@@ -47,11 +48,11 @@ def canonical(value: object, *, signed_zero: bool = True) -> str:
 
     Returns:
         The form. Mappings, lists and tuples look like compact JSON; 1 and 1.0 are the same,
-        and differ from True and "1". A string of more than 2**20 characters is written as its
+        and differ from True and "1". A string of 1,024 characters or more is written as its
         digest. The form can still be as long as the value, so keep its `digest`.
     """
     try:
-        return _Writer(_SCALARS if signed_zero else _UNSIGNED_SCALARS).form(value)
+        return _form(value, _SCALARS if signed_zero else _UNSIGNED_SCALARS)
     except RuntimeError:  # RecursionError, or a dict that another thread changed meanwhile
         return encode_basestring(UNSERIALIZABLE)
 
@@ -80,48 +81,41 @@ def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-class _Writer:
-    """Writes one value; knows the containers it is inside."""
+def _form(value: object, scalars: _Scalars, inside: tuple[int, ...] = ()) -> str:
+    """Return the canonical form of *value*, or raise RecursionError.
 
-    __slots__ = ("_inside", "_scalars")
+    Args:
+        value: Any value.
+        scalars: How to write values of the types that hold no others.
+        inside: The identities of the containers around it.
+    """
+    scalar = scalars.get(type(value))
+    if scalar is not None:
+        return scalar(value)
+    if id(value) in inside or len(inside) == _MAX_DEPTH:
+        raise RecursionError
+    inside = (*inside, id(value))
+    if type(value) is dict:
+        return _mapping_form(value, scalars, inside)
+    if type(value) is list or type(value) is tuple:
+        return f"[{','.join([_form(item, scalars, inside) for item in value])}]"
+    if type(value) is set or type(value) is frozenset:
+        return f"set({','.join(sorted([_form(item, scalars, inside) for item in value]))})"
+    tag, state = _reduced(value)
+    form = _form(state, scalars, inside)
+    return f"{tag}({form})" if tag else form
 
-    def __init__(self, scalars: _Scalars) -> None:
-        self._scalars = scalars
-        self._inside: set[int] = set()
 
-    def form(self, value: object) -> str:
-        """Return the canonical form of *value*, or raise RecursionError."""
-        scalar = self._scalars.get(type(value))
-        if scalar is not None:
-            return scalar(value)
-        inside, identity = self._inside, id(value)
-        if identity in inside or len(inside) == _MAX_DEPTH:
-            raise RecursionError
-        inside.add(identity)
-        form = self._container(value)
-        inside.discard(identity)
-        return form
-
-    def _container(self, value: object) -> str:
-        if type(value) is dict:
-            return self._mapping(value)
-        if type(value) is list or type(value) is tuple:
-            return f"[{','.join(map(self.form, value))}]"
-        if type(value) is set or type(value) is frozenset:
-            return f"set({','.join(sorted(map(self.form, value)))})"
-        tag, state = _reduced(value)
-        return f"{tag}({self.form(state)})" if tag else self.form(state)
-
-    def _mapping(self, value: dict[object, object]) -> str:
-        # Most arguments are flat dicts of strings and numbers, and each call is fingerprinted:
-        # a scalar is written here, without a call of `form`.
-        members: list[str] = []
-        for key, item in value.items():
-            name = encode_basestring(key) if type(key) is str else self.form(key)
-            scalar = self._scalars.get(type(item))
-            members.append(f"{name}:{scalar(item) if scalar else self.form(item)}")
-        members.sort()
-        return f"{{{','.join(members)}}}"
+def _mapping_form(value: dict[object, object], scalars: _Scalars, inside: tuple[int, ...]) -> str:
+    # Most arguments are flat dicts of strings and numbers, and each call is fingerprinted:
+    # a scalar is written here, without a call of `_form`.
+    members: list[str] = []
+    for key, item in value.items():
+        name = encode_basestring(key) if type(key) is str else _form(key, scalars, inside)
+        scalar = scalars.get(type(item))
+        members.append(f"{name}:{scalar(item) if scalar else _form(item, scalars, inside)}")
+    members.sort()
+    return f"{{{','.join(members)}}}"
 
 
 def _reduced(value: object) -> tuple[str, object]:
@@ -191,7 +185,7 @@ def _class_name(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    if len(value) <= _CHUNK_CHARS:
+    if len(value) < _LONG_CHARS:
         return encode_basestring(value)
     return f"text({digest_text(value)})"
 

@@ -12,8 +12,8 @@ from loopguard_core.errors import InvalidInputError
 from .config import ToolLoopConfig
 from .decision import UNDECIDED, Decision
 from .fingerprints import call_fingerprint, result_fingerprint
-from .heuristics import Counts, decide
-from .history import FinishedCall, alternation, outcomes_of, streak
+from .heuristics import decide, read
+from .history import CallHistory, FinishedCall
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -50,8 +50,8 @@ class ToolLoopDetector:
     def __init__(self, config: ToolLoopConfig | None = None) -> None:
         self._config = config or ToolLoopConfig()
         self._lock = threading.Lock()
-        self._history: list[FinishedCall] = []
-        self._watched: list[FinishedCall] = []
+        self._history = CallHistory(self._config.window)
+        self._watched = CallHistory(self._config.post_compaction_watch)
         self._remaining = 0
 
     @property
@@ -103,8 +103,9 @@ class ToolLoopDetector:
         limits = config or self._config
         if not (self._config.enabled and limits.enabled):
             return UNDECIDED
-        counts = self._count(fingerprint, attempts)
-        return decide(tool, fingerprint, counts, limits, skip)
+        with self._lock:
+            readings = read(fingerprint, self._history, self._watched, limits, attempts + 1)
+        return decide(tool, fingerprint, readings, skip)
 
     def observe_result(
         self, tool: str, args: object, result: object, *, is_error: bool = False
@@ -136,18 +137,16 @@ class ToolLoopDetector:
         """
         if not (self._config.enabled and fingerprint and outcome):
             return
-        call = FinishedCall(fingerprint, outcome)
         with self._lock:
-            self._history.append(call)
-            del self._history[: -self._config.window]
+            self._history.add(fingerprint, outcome)
             if self._remaining > 0:
-                self._watched.append(call)
+                self._watched.add(fingerprint, outcome)
                 self._remaining -= 1
 
     def has_seen(self, fingerprint: str, outcome: str) -> bool:
         """Return True if the history holds a call with *fingerprint* that gave *outcome*."""
         with self._lock:
-            return (fingerprint, outcome) in self._history
+            return self._history.has(fingerprint, outcome)
 
     def arm_post_compaction(self) -> None:
         """Take note that the model's history was compacted: watch the calls that follow.
@@ -175,8 +174,8 @@ class ToolLoopDetector:
         nothing. Works also while the detector is off.
         """
         with self._lock:
-            for calls in (self._history, self._watched):
-                calls[:] = [call for call in calls if call.fingerprint != fingerprint]
+            self._history.forget(fingerprint)
+            self._watched.forget(fingerprint)
 
     def snapshot(self) -> dict[str, object]:
         """Return the state as JSON values, with a `version`; settings are not in it.
@@ -205,20 +204,7 @@ class ToolLoopDetector:
         saved = _Snapshot.model_validate(snapshot)
         detector = cls(config)
         window, watch = detector.config.window, detector.config.post_compaction_watch
-        detector._history = list(saved.history[-window:])
-        detector._watched = list(saved.watched[-watch:])
+        detector._history = CallHistory(window, saved.history)
+        detector._watched = CallHistory(watch, saved.watched)
         detector._remaining = min(saved.remaining, watch - len(detector._watched))
         return detector
-
-    def _count(self, fingerprint: str, attempts: int) -> Counts:
-        with self._lock:
-            outcomes = outcomes_of(self._history, fingerprint)
-            since_compaction = streak(outcomes_of(self._watched, fingerprint))
-            alternating = alternation(self._history, fingerprint) if outcomes else 0
-        identical = streak(outcomes)
-        return Counts(
-            since_compaction=since_compaction,
-            identical=identical + 1 + attempts if identical else 0,
-            alternating=alternating + 1 if alternating else 0,
-            repeated=len(outcomes) + 1 + attempts,
-        )

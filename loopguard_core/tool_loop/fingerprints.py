@@ -118,15 +118,16 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 def _ends(text: str) -> tuple[int, int]:
     """Return where *text* starts and stops without white space, copying no more than a chunk."""
+    start, stop = 0, len(text)
+    if not (text[:1].isspace() or text[-1:].isspace()):  # which takes more for white space
+        return start, stop
     first = _NO_SPACE.search(text)
     if first is None:
         return 0, 0
-    stop = len(text)
-    while True:
-        at = max(0, stop - _CHUNK_CHARS)
-        if kept := text[at:stop].rstrip(WHITE_SPACE):
-            return first.start(), at + len(kept)
-        stop = at
+    start = first.start()
+    while not (end := text[max(start, stop - _CHUNK_CHARS) : stop].rstrip(WHITE_SPACE)):
+        stop -= _CHUNK_CHARS
+    return start, max(start, stop - _CHUNK_CHARS) + len(end)
 
 
 def _first_bytes(text: str, max_bytes: int) -> str:

@@ -1,44 +1,68 @@
-"""When a count is too high. Source: tool-loop specification, section 4."""
+"""What is counted for an attempt, and when it is too much.
+
+Source: tool-loop specification, section 4.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .decision import Decision, DetectorName, Level, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable
 
     from .config import ToolLoopConfig
+    from .history import CallHistory
 
-__all__ = ["Counts", "decide"]
+__all__ = ["Reading", "decide", "read"]
+
+Reading: TypeAlias = tuple[DetectorName, int, int, int]
+"""A heuristic's name, its count for one attempt, and the counts that warn and are critical."""
 
 _ENDS_THE_RUN: Final[frozenset[DetectorName]] = frozenset(
     {"post_compaction", "global_circuit_breaker"}
 )
 
 
-class Counts(NamedTuple):
-    """What was counted for one attempt.
+def read(
+    fingerprint: str,
+    history: CallHistory,
+    watched: CallHistory,
+    limits: ToolLoopConfig,
+    attempts: int,
+) -> tuple[Reading, ...]:
+    """Return the readings of all heuristics, in the order in which they are tried.
+
+    Those that never warn have one number for both levels.
 
     Args:
-        since_compaction: Finished calls on the watch list equal to it that gave one outcome.
-        identical: Attempts of it while it gives one outcome; 0 if it never finished.
-        alternating: Length of the alternation of two calls that it goes on with.
-        repeated: Attempts of it, whatever came back.
+        fingerprint: Of the call that is attempted.
+        history: The calls that finished.
+        watched: Those that finished after a compaction.
+        limits: The thresholds.
+        attempts: How often the call is being attempted, this time included.
     """
-
-    since_compaction: int
-    identical: int
-    alternating: int
-    repeated: int
+    streak, alternation = history.streak(fingerprint), history.alternation(fingerprint)
+    identical = streak + attempts if streak else 0
+    alternating = alternation + 1 if alternation else 0
+    again, breaker = limits.post_compaction_identical, limits.global_circuit_breaker
+    no_progress = limits.no_progress_critical
+    repeated = history.count(fingerprint) + attempts
+    return (
+        ("post_compaction", watched.streak(fingerprint), again, again),
+        ("global_circuit_breaker", identical, breaker, breaker),
+        ("no_progress", identical, no_progress, no_progress),
+        ("ping_pong", alternating, limits.ping_pong_warn, limits.ping_pong_critical),
+        ("generic_repeat", repeated, limits.generic_warn, limits.generic_critical),
+    )
 
 
 def decide(
-    tool: str, fingerprint: str, counts: Counts, limits: ToolLoopConfig, skip: Collection[str]
+    tool: str, fingerprint: str, readings: Iterable[Reading], skip: Collection[str]
 ) -> Decision:
-    """Return the decision of the first heuristic that fires, *skip* passed over."""
-    for detector, count, warn, critical in _heuristics(counts, limits):
+    """Return the decision of the first heuristic that fires, those in *skip* passed over."""
+    for detector, count, warn, critical in readings:
         if count < warn or detector in skip:
             continue
         level: Level = "critical" if count >= critical else "warn"
@@ -51,20 +75,3 @@ def decide(
             fingerprint=fingerprint,
         )
     return Decision(fingerprint=fingerprint)
-
-
-def _heuristics(
-    counts: Counts, limits: ToolLoopConfig
-) -> Iterator[tuple[DetectorName, int, int, int]]:
-    """Yield name, count, warning and critical threshold of each, in the order of the rules.
-
-    Those that never warn have one threshold for both.
-    """
-    identical, breaker = counts.identical, limits.global_circuit_breaker
-    stuck = limits.no_progress_critical
-    again = limits.post_compaction_identical
-    yield "post_compaction", counts.since_compaction, again, again
-    yield "global_circuit_breaker", identical, breaker, breaker
-    yield "no_progress", identical, stuck, stuck
-    yield "ping_pong", counts.alternating, limits.ping_pong_warn, limits.ping_pong_critical
-    yield "generic_repeat", counts.repeated, limits.generic_warn, limits.generic_critical
