@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from loopguard_core.message import ABSENT, Activity, activity_of
 
 from .bag import Bag
 from .identity import checked_messages, text_key, value_form
 from .options import CycleOptions, cycle_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "ActivityTail",
@@ -188,9 +189,13 @@ def has_repeated_activity_tail(
 
 def activity_tail(messages: Sequence[Mapping[str, object]]) -> ActivityTail:
     """Collect the readable activities that end the thread."""
-    newest_first = (activity_of(message) for message in reversed(messages))
-    activities = [a for a in takewhile(lambda a: a is not None, newest_first) if a is not None]
+    newest_first: list[Entry] = []
+    for message in reversed(messages):
+        activity = activity_of(message)
+        if activity is None:
+            break
+        newest_first.append(entry_of(activity))
     tail = ActivityTail()
-    for activity in reversed(activities):
-        tail.push(entry_of(activity))
+    for entry in reversed(newest_first):
+        tail.push(entry)
     return tail

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from loopguard_core.message import text_of, type_of
 
@@ -14,6 +13,9 @@ from .options import CycleLimits, CycleOptions, cycle_limits, text_run_limits
 from .result_run import ends_in_equal_results
 from .suffix import ends_in_copies
 from .text_run import TextRun, find_text_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = [
     "TEXT_RUN_MESSAGES",

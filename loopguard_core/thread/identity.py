@@ -7,10 +7,13 @@ Source: thread specification, sections 2 and 4, decisions 1 to 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from loopguard_core.fingerprint import canonical, digest_text
 from loopguard_core.message import as_message, as_messages, text_of, type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["checked_messages", "message_key", "text_key", "value_form"]
 
@@ -34,9 +37,10 @@ def message_key(message: Mapping[str, object]) -> int:
 
     An absent type or text is an empty one. An absent meta differs from one that is None.
     """
-    form = value_form([type_of(message), text_of(message)])
-    # The meta has a form of its own: if it cannot be written, type and text still count.
-    return text_key(form + value_form(message["meta"]) if "meta" in message else form)
+    forms = [value_form(type_of(message)), value_form(text_of(message))]
+    if "meta" in message:
+        forms.append(value_form(message["meta"]))
+    return text_key(",".join(forms))
 
 
 def value_form(value: object) -> str:

@@ -141,11 +141,7 @@ class StreamGuardLimits:
 
 
 def cycle_limits(options: CycleOptions | None) -> CycleLimits:
-    """Resolve *options*; None equals no options.
-
-    Raises:
-        InvalidInputError: *options* is something else than `CycleOptions`.
-    """
+    """Fill in the defaults; an InvalidInputError names options of another class."""
     given = _checked(options, CycleOptions)
     shortest = _at_least(1, given.min_pattern_length, default=2)
     longest = given.max_pattern_length
@@ -159,11 +155,7 @@ def cycle_limits(options: CycleOptions | None) -> CycleLimits:
 
 
 def text_run_limits(options: TextRunOptions | None) -> TextRunLimits:
-    """Resolve *options*; None equals no options.
-
-    Raises:
-        InvalidInputError: *options* is something else than `TextRunOptions`.
-    """
+    """Fill in the defaults; an InvalidInputError names options of another class."""
     given = _checked(options, TextRunOptions)
     min_units = _at_least(2, given.min_units, default=8)
     ratio = given.max_unique_ratio
@@ -175,11 +167,7 @@ def text_run_limits(options: TextRunOptions | None) -> TextRunLimits:
 
 
 def stream_guard_limits(options: StreamGuardOptions | None) -> StreamGuardLimits:
-    """Resolve *options*; None equals no options.
-
-    Raises:
-        InvalidInputError: *options* is something else than `StreamGuardOptions`.
-    """
+    """Fill in the defaults; an InvalidInputError names options of another class."""
     given = _checked(options, StreamGuardOptions)
     ngram = _at_least(2, given.ngram, default=4)
     ratio = 0.4 if given.max_unique_ratio is None else given.max_unique_ratio

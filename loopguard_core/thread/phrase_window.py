@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .bag import Bag
-from .words import Word
+
+if TYPE_CHECKING:
+    from .words import Word
 
 __all__ = ["PhraseWindow"]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import islice
-from typing import Final
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["recognise"]
 
@@ -39,10 +41,6 @@ def recognise(known: Sequence[int], thread: Sequence[int]) -> tuple[int, int] | 
 
 def _equal_before(known: Sequence[int], thread: Sequence[int], stop: int) -> int:
     """Count how many of the last keys of *known* are those before *stop* in *thread*."""
-    equal = 0
-    newest_first = (thread[index] for index in range(stop - 1, -1, -1))
-    for one, other in zip(reversed(known), islice(newest_first, len(known))):
-        if one != other:
-            break
-        equal += 1
-    return equal
+    placed = thread[max(0, stop - len(known)) : stop]
+    newest_first = zip(reversed(known), reversed(placed), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], newest_first))

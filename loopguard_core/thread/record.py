@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from loopguard_core.errors import InvalidInputError
 
 from .activity import Entry, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Record", "pack", "unpack"]
 

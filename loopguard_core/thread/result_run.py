@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from loopguard_core.message import activity_of
 
 from .activity import Entry, entry_of
 from .identity import checked_messages
 from .options import CycleLimits, CycleOptions, cycle_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["ResultRun", "ends_in_equal_results", "has_repeated_result_run", "is_settled"]
 

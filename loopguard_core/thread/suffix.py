@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from .identity import checked_messages, message_key
 from .options import CycleLimits, CycleOptions, cycle_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["ends_in_copies", "has_repeated_suffix"]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING
 
-from .options import CycleLimits
+if TYPE_CHECKING:
+    from .options import CycleLimits
 
 __all__ = ["SuffixWatch"]
 
@@ -29,8 +31,8 @@ class SuffixWatch:
     """
 
     __slots__ = (
+        "_every",
         "_lags",
-        "_longest",
         "_planes",
         "_repetitions",
         "_run",
@@ -45,11 +47,12 @@ class SuffixWatch:
         self.keys: deque[int] = deque()
         self._repetitions = limits.repetitions
         fitting = window // limits.repetitions
-        self._longest = fitting if limits.longest is None else min(fitting, limits.longest)
-        self._lags = _bits(self._longest) & ~_bits(min(limits.shortest - 1, self._longest))
-        self._start = _countdowns(self._longest, limits.repetitions - 1)
+        longest = fitting if limits.longest is None else min(fitting, limits.longest)
+        self._every = _bits(longest)
+        self._lags = self._every & ~_bits(min(limits.shortest - 1, longest))
+        self._start = _countdowns(longest, limits.repetitions - 1)
         self._planes = self._start
-        self._wanting = _bits(self._longest) if self._start else 0
+        self._wanting = self._every if self._start else 0  # whose countdown is not 0
         self._time = 0  # how many keys were ever pushed
         self._seen: dict[int, tuple[int, int]] = {}  # key: its last time, and how long before that
         self._run = (0, 0)  # a lag, and how many of the newest keys equal the one so far before
@@ -62,7 +65,7 @@ class SuffixWatch:
         if matching:
             self._count_down(matching)
         elif self._start:
-            self._planes, self._wanting = self._start, _bits(self._longest)
+            self._planes, self._wanting = self._start, self._every
 
     def drop_oldest(self) -> None:
         """Forget the oldest key; there must be one."""
@@ -86,7 +89,7 @@ class SuffixWatch:
         now, lags = self._time, 0
         if key in self._seen:
             last, before = self._seen[key]
-            lags = before << (now - last) & _bits(self._longest)
+            lags = before << (now - last) & self._every
         self._seen[key] = (now, lags | 1)  # bit 0 is the key itself
         self.keys.append(key)
         self._time += 1
@@ -106,12 +109,10 @@ class SuffixWatch:
 
     def _measure(self, lag: int) -> int:
         """Count how many of the newest keys equal the one *lag* before."""
-        run = 0
-        for newer, older in zip(reversed(self.keys), islice(reversed(self.keys), lag, None)):
-            if newer != older:
-                break
-            run += 1
-        return run
+        newest_first = zip(
+            reversed(self.keys), islice(reversed(self.keys), lag, None), strict=False
+        )
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], newest_first))
 
 
 def _bits(highest: int) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .options import TextRunLimits, TextRunOptions, text_run_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["TextRun", "find_text_run", "has_repeated_text_run"]
 

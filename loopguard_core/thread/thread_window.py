@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from .activity import ActivityTail
 from .cycle import TEXT_RUN_MESSAGES, Cycle
-from .options import CycleLimits
-from .record import Record
 from .result_run import ResultRun, is_settled
 from .suffix_watch import SuffixWatch
-from .text_run import TextRun
 
-__all__ = ["Step", "ThreadWindow"]
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from .options import CycleLimits
+    from .record import Record
+    from .step import Step
+    from .text_run import TextRun
+
+__all__ = ["ThreadWindow"]
 
 _LABELS: Final = 16
 _EVIDENCE: Final = 4
-
-
-class Step(NamedTuple):
-    """A message as the window takes it in.
-
-    Args:
-        record: Its digests.
-        label: A tool's name or the start of a text; may be empty.
-        text_run: The run of sentences in it, or None.
-    """
-
-    record: Record
-    label: str
-    text_run: TextRun | None
 
 
 class ThreadWindow:
@@ -126,7 +116,7 @@ class ThreadWindow:
     def _result_label(self) -> tuple[str, ...]:
         """Return the tool of the newest result, if the message is new enough to have its label."""
         newest = (record for record in reversed(self.records) if record.is_read)
-        for label, record in zip(reversed(self.labels), newest):
+        for label, record in zip(reversed(self.labels), newest, strict=False):
             if record.entry is not None and is_settled(record.entry):
                 return (label,)
         return ()

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from loopguard_core.errors import InvalidInputError
-from loopguard_core.message import activity_of, as_message, as_messages, text_of
+from loopguard_core.message import as_message, as_messages
 
-from .activity import entry_of
-from .cycle import Cycle, CycleName, message_text_run
-from .excerpt import excerpt
-from .identity import message_key
 from .options import CycleOptions, cycle_limits
 from .recognise import recognise
-from .record import Record, pack, unpack
-from .text_run import TextRun
-from .thread_window import Step, ThreadWindow
+from .record import pack, unpack
+from .step import Reading, StepReader
+from .text_run import TextRun  # noqa: TC001 - pydantic reads the annotation
+from .thread_window import ThreadWindow
 
-__all__ = ["Reading", "ThreadWatch"]
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-Reading: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object] | None]
-"""Gives the message to compare in the place of the one in the thread; None passes it over."""
+    from .cycle import Cycle, CycleName
+
+__all__ = ["ThreadWatch"]
 
 # How many messages must be where they were for the head of a thread to count as untouched.
 _CONFIRMED: Final = 4
@@ -32,7 +30,7 @@ _CONFIRMED: Final = 4
 class _Snapshot(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Literal[1] = 1
+    version: Literal[1]
     window_messages: Annotated[int, Field(strict=True, ge=1)]
     length: Annotated[int, Field(strict=True, ge=0)]
     records: str
@@ -58,7 +56,7 @@ class ThreadWatch:
         InvalidInputError: *window_messages* is no int of at least 1.
     """
 
-    __slots__ = ("_length", "_limits", "_reading", "_size", "_window")
+    __slots__ = ("_length", "_limits", "_reader", "_size", "_window")
 
     def __init__(
         self,
@@ -71,7 +69,7 @@ class ThreadWatch:
             raise InvalidInputError("window_messages", window_messages, "an int of at least 1")
         self._limits = cycle_limits(options)
         self._size = window_messages
-        self._reading = reading
+        self._reader = StepReader(self._limits, reading)
         self._window = ThreadWindow(self._limits, window_messages)
         self._length = 0
 
@@ -81,7 +79,7 @@ class ThreadWatch:
         Raises:
             InvalidInputError: *message* is no mapping.
         """
-        self._window.push(self._step(as_message(message, field="message")))
+        self._window.push(self._reader.step(as_message(message, field="message")))
         self._length += 1
 
     def extend(self, messages: Iterable[Mapping[str, object]]) -> None:
@@ -139,6 +137,7 @@ class ThreadWatch:
         """
         window = self._window
         saved = _Snapshot(
+            version=1,
             window_messages=self._size,
             length=self._length,
             records=pack(window.records),
@@ -173,27 +172,15 @@ class ThreadWatch:
         watch._length = saved.length
         return watch
 
-    def _step(self, message: Mapping[str, object]) -> Step:
-        read = message if self._reading is None else self._reading(message)
-        if read is None:
-            return Step(Record(message_key(message), is_read=False, entry=None), "", None)
-        activity = activity_of(read)
-        entry = None if activity is None else entry_of(activity)
-        label = excerpt(text_of(read) if activity is None else activity.name)
-        record = Record(message_key(read), is_read=True, entry=entry)
-        return Step(record, label, message_text_run(read, self._limits))
-
     def _key(self, messages: Sequence[Mapping[str, object]], position: int) -> int:
-        message = as_message(messages[position], field=f"messages[{position}]")
-        read = message if self._reading is None else self._reading(message)
-        return message_key(message if read is None else read)
+        return self._reader.key(as_message(messages[position], field=f"messages[{position}]"))
 
     def _has_only_grown(self, messages: Sequence[Mapping[str, object]]) -> bool:
         """Return whether the newest known messages are where they were."""
         known = self._window.records
         if not known or len(messages) < self._length:
             return False
-        confirmed = min(_CONFIRMED, len(known))
+        confirmed = min(_CONFIRMED, len(known), self._length)
         return all(
             known[-back].key == self._key(messages, self._length - back)
             for back in range(1, confirmed + 1)
