@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "fingerprint": {"errors"},
     "message": {"errors"},
-    "tokens": {"errors", "message"},
+    "tokens": {"errors", "fingerprint", "message"},
     **dict.fromkeys(_DETECTORS, _FOUNDATION),
     "guard": _FOUNDATION | _DETECTORS,
     "agent": _GUARD,

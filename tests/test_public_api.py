@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -94,3 +96,25 @@ def _documentable(value: Any) -> Iterator[tuple[str, object]]:
             continue
         if inspect.isroutine(member) or isinstance(member, (property, classmethod, staticmethod)):
             yield f".{name}", member
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=str)
+@pytest.mark.parametrize("how", ["absent", "shadowed by an empty module"])
+def test_a_missing_framework_names_the_extra(
+    adapter: tuple[str, str], how: str, tmp_path: Path
+) -> None:
+    """An adapter without its framework, or with a stray module of that name, says what to do."""
+    name, framework = adapter
+    blocked = f"sys.modules[{framework!r}] = None"
+    if how != "absent":
+        (tmp_path / f"{framework}.py").touch()
+        blocked = f"sys.path.insert(0, {str(tmp_path)!r})"
+    run = subprocess.run(  # noqa: S603 - our own interpreter and our own program
+        [sys.executable, "-c", f"import sys; {blocked}; import {name}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    extra = name.removeprefix("loopguard_").replace("_", "-")
+    assert f"ImportError: loopguard's {framework} adapter needs" in run.stderr
+    assert f'pip install "loopguard-core[{extra}]"' in run.stderr
