@@ -1,0 +1,1 @@
+"""Tests of what a scan of saved runs reports."""
