@@ -71,7 +71,7 @@ ALLOWED = Verdict()
 """Nothing was found."""
 
 
-class LoopDetected(LoopguardError):
+class LoopDetected(LoopguardError):  # noqa: N818 - the name is the public contract
     """A run was stopped, and the policy or the place it was stopped at wants an exception.
 
     Attributes:

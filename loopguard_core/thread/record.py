@@ -18,7 +18,9 @@ __all__ = ["Record", "pack", "unpack"]
 
 # Key, flags, then call, name and value of the activity: 33 bytes a message.
 _LAYOUT: Final = struct.Struct("<QBQQQ")
-_READ, _ACTIVITY, _REQUEST, _RESPONSE, _ARGUMENTS, _RESULT, _INTERNAL = (1 << n for n in range(7))
+_READ, _ACTIVITY, _REQUEST, _RESPONSE, _ARGUMENTS, _RESULT, _INTERNAL, _TURN = (
+    1 << n for n in range(8)
+)
 
 
 class Record(NamedTuple):
@@ -28,11 +30,13 @@ class Record(NamedTuple):
         key: What it is recognised by, and compared by if it is read.
         is_read: False if the heuristics pass it over.
         entry: Its activity; None if it is no readable one, or passed over.
+        begins_turn: True for the first message of a person's turn.
     """
 
     key: int
     is_read: bool
     entry: Entry | None
+    begins_turn: bool = False
 
 
 def pack(records: Iterable[Record]) -> str:
@@ -54,7 +58,7 @@ def unpack(text: str) -> list[Record]:
 
 
 def _packed(record: Record) -> bytes:
-    flags = _READ * record.is_read
+    flags = _READ * record.is_read | _TURN * record.begins_turn
     entry = record.entry
     if entry is None:
         return _LAYOUT.pack(record.key, flags, 0, 0, 0)
@@ -86,4 +90,4 @@ def _unpacked(key: int, flags: int, call: int, name: int, value: int) -> Record:
             has_result=bool(flags & _RESULT),
             is_internal=bool(flags & _INTERNAL),
         )
-    return Record(key, bool(flags & _READ), entry)
+    return Record(key, bool(flags & _READ), entry, bool(flags & _TURN))

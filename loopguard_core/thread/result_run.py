@@ -78,6 +78,11 @@ class ResultRun:
             self.count = self.count + 1 if entry.call == self._call else 1
             self._call = entry.call
 
+    def start_over(self) -> None:
+        """Let the results so far be no evidence for what comes."""
+        self.count = 0
+        self._call = None
+
     def drop_oldest(self, entry: Entry) -> None:
         """Forget *entry*, which must be the oldest activity."""
         if is_settled(entry):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from .activity import ActivityTail
@@ -34,11 +35,13 @@ class ThreadWindow:
         records: One for each message, oldest first.
         labels: Of the newest read messages, oldest first.
         text_runs: Of the last read messages, oldest first.
+        turn_begins: True if the next message begins a turn.
     """
 
     def __init__(self, limits: CycleLimits, size: int) -> None:
         self._limits = limits
         self._size = size
+        self.turn_begins = False
         self.records: deque[Record] = deque()
         self.labels: deque[str] = deque(maxlen=_LABELS)
         self.text_runs: deque[TextRun | None] = deque(maxlen=TEXT_RUN_MESSAGES)
@@ -48,11 +51,17 @@ class ThreadWindow:
         """Add the message that is newer than all others."""
         if len(self.records) == self._size:
             self._drop_oldest()
-        self.records.append(step.record)
-        if step.record.is_read:
-            self._count(step.record)
+        record = step.record._replace(begins_turn=self.turn_begins)
+        self.turn_begins = False
+        self.records.append(record)
+        self._count(record)
+        if record.is_read:
             self.labels.append(step.label)
             self.text_runs.append(step.text_run)
+
+    def begin_turn(self) -> None:
+        """Let the next message begin a person's turn: equal results before it are no evidence."""
+        self.turn_begins = True
 
     def withdraw(self, count: int) -> None:
         """Forget the newest *count* messages, which are no longer part of the thread."""
@@ -75,35 +84,42 @@ class ThreadWindow:
         self.text_runs = deque(text_runs, maxlen=TEXT_RUN_MESSAGES)
         self._count_again(self.records)
 
-    def find(self, skip: Collection[str]) -> Cycle | None:
-        """Return what the first heuristic that is not in *skip* and finds something says."""
+    def find(self, skip: Collection[str], newest: int) -> Cycle | None:
+        """Return what the first heuristic that is not in *skip* and finds something says.
+
+        Its latest evidence must be among the *newest* messages.
+        """
         for look in (self._find_suffix, self._find_tail, self._find_results, self._find_text):
-            cycle = look()
+            cycle = look(newest)
             if cycle is not None and cycle.name not in skip:
                 return cycle
         return None
 
-    def _find_suffix(self) -> Cycle | None:
+    def _find_suffix(self, newest: int) -> Cycle | None:
         found = self._suffix.find()
-        if found is None:
+        if found is None or not newest:
             return None
         length, copies = found
         return Cycle("repeated_suffix", copies, self._newest_labels(length))
 
-    def _find_tail(self) -> Cycle | None:
-        if not self._tail.is_cyclic:
+    def _find_tail(self, newest: int) -> Cycle | None:
+        if not self._tail.is_cyclic or not newest:
             return None
         length = len(self._tail)
         return Cycle("repeated_activity_tail", length, self._newest_labels(length))
 
-    def _find_results(self) -> Cycle | None:
+    def _find_results(self, newest: int) -> Cycle | None:
         count = self._results.count
-        if count < self._limits.results:
+        if count < self._limits.results or not any(
+            record.entry is not None and is_settled(record.entry)
+            for record in islice(reversed(self.records), newest)
+        ):
             return None
         return Cycle("repeated_result_run", count, self._result_label())
 
-    def _find_text(self) -> Cycle | None:
-        for run in reversed(self.text_runs):
+    def _find_text(self, newest: int) -> Cycle | None:
+        read = sum(record.is_read for record in islice(reversed(self.records), newest))
+        for run in islice(reversed(self.text_runs), read):
             if run is not None:
                 return Cycle("repeated_message_text_run", run.units, (run.most_common,))
         return None
@@ -126,10 +142,13 @@ class ThreadWindow:
         self._tail = ActivityTail()
         self._results = ResultRun()
         for record in records:
-            if record.is_read:
-                self._count(record)
+            self._count(record)
 
     def _count(self, record: Record) -> None:
+        if record.begins_turn:
+            self._results.start_over()
+        if not record.is_read:
+            return
         self._suffix.push(record.key)
         if record.entry is not None:
             self._tail.push(record.entry)

@@ -36,6 +36,7 @@ class _Snapshot(BaseModel):
     records: str
     labels: tuple[str, ...]
     text_runs: tuple[TextRun | None, ...]
+    turn_begins: bool
 
 
 class ThreadWatch:
@@ -91,13 +92,23 @@ class ThreadWatch:
         for position, message in enumerate(messages):
             self.push(as_message(message, field=f"messages[{position}]"))
 
-    def find(self, *, skip: Collection[str] = ()) -> Cycle | None:
+    def begin_turn(self) -> None:
+        """Take note that the next message begins a person's turn.
+
+        Asking for the same thing in every turn is no loop, so equal results before it do not
+        count into the run of results; every other heuristic reads across turns.
+        """
+        self._window.begin_turn()
+
+    def find(self, *, skip: Collection[str] = (), newest: int | None = None) -> Cycle | None:
         """Return the first heuristic that finds that the thread goes round, with its evidence.
 
         Args:
             skip: Names of heuristics that are passed over; later ones are still tried.
+            newest: How many of the newest messages must hold the latest evidence, so that what
+                was found before is not found again; None takes them all.
         """
-        return self._window.find(skip)
+        return self._window.find(skip, self._size if newest is None else newest)
 
     def describe(self, *, skip: Collection[str] = ()) -> CycleName | None:
         """Return the name of what `find` finds, or None."""
@@ -143,6 +154,7 @@ class ThreadWatch:
             records=pack(window.records),
             labels=tuple(window.labels),
             text_runs=tuple(window.text_runs),
+            turn_begins=window.turn_begins,
         )
         return saved.model_dump(mode="json")
 
@@ -169,6 +181,7 @@ class ThreadWatch:
         watch = cls(saved.window_messages, options, reading=reading)
         records = unpack(saved.records)[-saved.window_messages :]
         watch._window.refill(records, saved.labels, saved.text_runs)
+        watch._window.turn_begins = saved.turn_begins
         watch._length = saved.length
         return watch
 

@@ -1,0 +1,33 @@
+"""One guard: findings in, a verdict out. Adapters do what the verdict says.
+
+`LoopGuard` is the frozen configuration, `GuardedRun` one run's state, `Policy` what findings
+lead to, `guidance` every sentence that a model reads.
+"""
+
+from __future__ import annotations
+
+from .config import LoopGuard
+from .escalation import Totals
+from .listener import Listener, LoggingListener, VerdictEvent
+from .policy import DETECTORS, Policy, ToolRule
+from .reply import GuardedReply
+from .run import GuardedRun
+from .verdict import Action, Finding, LoopDetected, Severity, Verdict
+
+__all__ = [
+    "DETECTORS",
+    "Action",
+    "Finding",
+    "GuardedReply",
+    "GuardedRun",
+    "Listener",
+    "LoggingListener",
+    "LoopDetected",
+    "LoopGuard",
+    "Policy",
+    "Severity",
+    "ToolRule",
+    "Totals",
+    "Verdict",
+    "VerdictEvent",
+]

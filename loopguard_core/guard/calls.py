@@ -1,0 +1,93 @@
+"""Calls that were checked and not yet answered, and what was said about the latest ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from .verdict import Action, Finding, Verdict
+
+__all__ = ["CallLedger", "CheckedCall", "OpenCall"]
+
+# A batch of more calls than this is unheard of, and state has to stay bounded.
+_MAX_KEPT: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call that may run and whose result has not come back.
+
+    Args:
+        call_id: The provider's id; None where there is none.
+        fingerprint: The call's fingerprint.
+        warning: What the check saw; it is delivered with the result.
+    """
+
+    call_id: str | None
+    fingerprint: str
+    warning: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCall:
+    """What a call with an id was told in the model step under way."""
+
+    call_id: str
+    fingerprint: str
+    verdict: Verdict
+
+
+@dataclass(slots=True)
+class CallLedger:
+    """The open calls of a run, and the verdicts of the model step that is under way."""
+
+    open: list[OpenCall] = field(default_factory=list)
+    checked: list[CheckedCall] = field(default_factory=list)
+
+    def waiting(self, fingerprint: str) -> int:
+        """Return how many equal calls are open."""
+        return sum(call.fingerprint == fingerprint for call in self.open)
+
+    def earlier_verdict(self, call_id: str | None, fingerprint: str) -> Verdict | None:
+        """Return what this very call was told in the step under way, or None."""
+        for call in self.checked:
+            if call.call_id == call_id and call.fingerprint == fingerprint:
+                return call.verdict
+        return None
+
+    def record(self, call: OpenCall, verdict: Verdict) -> None:
+        """Remember the verdict on *call*, which is open from now on if it may run."""
+        if call.call_id is not None:
+            self.checked.append(CheckedCall(call.call_id, call.fingerprint, verdict))
+            del self.checked[:-_MAX_KEPT]
+        if verdict.action < Action.BLOCK:
+            self.open.append(call)
+            del self.open[:-_MAX_KEPT]
+
+    def answer(self, call_id: str | None, fingerprint: str) -> OpenCall | None:
+        """Close the call that a result belongs to; None if no such call is open.
+
+        A call whose id was sent again in a later step is closed as often as it was opened.
+        Without a call of that id, the oldest equal one is taken to be meant.
+        """
+        equal = [call for call in self.open if call.fingerprint == fingerprint]
+        same = [call for call in equal if call_id is not None and call.call_id == call_id]
+        done = same or equal[:1]
+        if not done:
+            return None
+        self.open = [call for call in self.open if not any(call is d for d in done)]
+        return done[-1]
+
+    def forget(self, fingerprint: str) -> None:
+        """Forget everything about calls with *fingerprint*."""
+        self.open = [call for call in self.open if call.fingerprint != fingerprint]
+        self.checked = [call for call in self.checked if call.fingerprint != fingerprint]
+
+    def next_step(self) -> None:
+        """Begin a model step: what was said about earlier calls no longer answers for new ones."""
+        self.checked.clear()
+
+    def clear(self) -> None:
+        """Forget every call."""
+        self.open.clear()
+        self.checked.clear()

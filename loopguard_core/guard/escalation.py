@@ -1,0 +1,153 @@
+"""From findings to verdicts: the policy's actions, and what repeated disregard leads to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from .guidance import block_text, cut_text, nudge_text
+from .verdict import Action, Finding, Verdict
+
+if TYPE_CHECKING:
+    from .policy import Policy
+
+__all__ = ["Escalation", "Standing", "Totals"]
+
+_NO_STEP: Final = -1
+
+
+class Totals(BaseModel):
+    """What happened in a run so far; a new turn does not reset it.
+
+    Args:
+        calls: Calls that were checked, exempt tools and repeated checks left out.
+        nudges: Warnings that the model was told about, or would have been within an episode.
+        blocks: Calls that were not executed.
+        cuts: Replies that were cut.
+        halts: Verdicts that ended the run.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    calls: int = 0
+    nudges: int = 0
+    blocks: int = 0
+    cuts: int = 0
+    halts: int = 0
+
+
+class Standing(BaseModel):
+    """How a run stands with its policy: the counters that make a verdict stronger.
+
+    Args:
+        sightings: Warnings in the present episode, at most one for each model step.
+        sighted_step: The model step of the latest one; -1 outside an episode.
+        blocks_in_row: Calls refused since something new came back.
+        blocked_step: The model step of the latest refusal; -1 without one.
+        cuts_in_row: Replies cut since one ended by itself.
+        totals: What never starts over.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    sightings: int = 0
+    sighted_step: int = _NO_STEP
+    blocks_in_row: int = 0
+    blocked_step: int = _NO_STEP
+    cuts_in_row: int = 0
+    totals: Totals = Totals()
+
+
+class Escalation:
+    """Turns findings into verdicts by the policy and by what the model made of earlier ones.
+
+    An *episode* lasts from a first warning until something new comes back. Within it the model
+    is told once. What is seen before the model speaks again is one sighting, whichever
+    detectors see it; a sighting after the model was told and spoke again is a nudge unheeded.
+    """
+
+    def __init__(self, policy: Policy, standing: Standing | None = None) -> None:
+        self._policy = policy
+        self.standing = standing or Standing(totals=Totals())
+
+    def begin_turn(self) -> None:
+        """Start every count over but the totals."""
+        self.standing = Standing(totals=self.standing.totals)
+
+    def something_new(self) -> None:
+        """End the episode and the row of blocks."""
+        self.end_episode()
+        self.standing.blocks_in_row = 0
+
+    def end_episode(self) -> None:
+        """Forget the warnings so far; the next one is told again."""
+        self.standing.sightings = 0
+        self.standing.sighted_step = _NO_STEP
+
+    def end_cuts(self) -> None:
+        """A reply ended by itself: the row of cuts is over."""
+        self.standing.cuts_in_row = 0
+
+    def judge(self, finding: Finding, step: int) -> Verdict:
+        """Return the verdict on a finding about the thread or about a call.
+
+        Args:
+            finding: What was seen.
+            step: The number of the model step it belongs to.
+        """
+        match self._policy.action(finding.severity):
+            case Action.ALLOW:
+                return Verdict(Action.ALLOW, (finding,))
+            case Action.NUDGE:
+                return self._nudge(finding, step)
+            case Action.BLOCK:
+                return self._block(finding, step)
+            case Action.HALT:
+                return self._halt(finding)
+
+    def judge_cut(self) -> Verdict:
+        """Return the verdict on one more reply that was cut."""
+        standing = self.standing
+        standing.cuts_in_row += 1
+        standing.totals.cuts += 1
+        finding = Finding(
+            "reply.cut", "cut", standing.cuts_in_row, _cuts_sentence(standing.cuts_in_row)
+        )
+        if standing.cuts_in_row >= self._policy.max_cuts_in_row:
+            return self._halt(finding)
+        return Verdict(Action.NUDGE, (finding,), cut_text((finding,)))
+
+    def _nudge(self, finding: Finding, step: int) -> Verdict:
+        standing = self.standing
+        if standing.sightings and step == standing.sighted_step:
+            return Verdict(Action.NUDGE, (finding,))
+        standing.sightings += 1
+        standing.sighted_step = step
+        if standing.sightings > self._policy.max_unheeded_nudges:
+            return self._halt(finding)
+        standing.totals.nudges += 1
+        told = standing.sightings > 1
+        return Verdict(Action.NUDGE, (finding,), "" if told else nudge_text((finding,)))
+
+    def _block(self, finding: Finding, step: int) -> Verdict:
+        standing = self.standing
+        # A batch of many equal calls is one mistake: the model could not heed the first refusal
+        # before it made the next call.
+        if finding.detector != "tool_loop.unanswered" or step != standing.blocked_step:
+            standing.blocks_in_row += 1
+        standing.blocked_step = step
+        if standing.blocks_in_row >= self._policy.max_blocks_in_row:
+            return self._halt(finding)
+        standing.totals.blocks += 1
+        return Verdict(Action.BLOCK, (finding,), block_text((finding,)))
+
+    def _halt(self, finding: Finding) -> Verdict:
+        self.standing.totals.halts += 1
+        return Verdict(Action.HALT, (finding,), block_text((finding,)))
+
+
+def _cuts_sentence(count: int) -> str:
+    if count == 1:
+        return "A reply went round in circles."
+    return f"{count} replies in a row went round in circles."
