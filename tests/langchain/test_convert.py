@@ -256,7 +256,7 @@ def test_other_content_makes_messages_different_by_its_data_alone() -> None:
         *(HumanMessage([text, image(data, i)]) for data, i in [("A", "1"), ("A", "2"), ("B", "3")])
     )
     assert same.meta == again.meta != other.meta
-    assert (same.text, same["blocks"]) == ("See", ("image",))
+    assert (same.text, same["blocks"]) == ("See", ["image"])
     assert "base64" not in str(same.meta)
 
 

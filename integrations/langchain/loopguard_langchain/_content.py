@@ -9,11 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from langchain_core.messages import AIMessageChunk
 
 from loopguard_core.fingerprint import digest
 
-__all__ = ["Content", "HostedCall", "HostedResult", "read_content", "reasoning_beside"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from langchain_core.messages import BaseMessage
+
+__all__ = [
+    "Content",
+    "HostedCall",
+    "HostedResult",
+    "read_content",
+    "reasoning_beside",
+    "reply_pieces",
+]
 
 Block = Mapping[object, object]
 
@@ -136,6 +150,19 @@ def read_content(content: object) -> Content:
 def reasoning_beside(extra: Mapping[object, object]) -> str:
     """Return reasoning that stands in `additional_kwargs`, where some providers put it."""
     return _thought(extra.get("reasoning_content")) or _thought(extra.get("reasoning"))
+
+
+def reply_pieces(message: BaseMessage) -> Iterator[tuple[str, str]]:
+    """Yield the channel and the text of everything that a reply, or a chunk of one, says."""
+    content = read_content(message.content)
+    if reasoning := content.reasoning or reasoning_beside(message.additional_kwargs):
+        yield "reasoning", reasoning
+    if content.text:
+        yield "content", content.text
+    if isinstance(message, AIMessageChunk):
+        for call in message.tool_call_chunks:
+            if written := call.get("args"):
+                yield f"tool:{call.get('index')}", written
 
 
 def _hosted_call(block: Block) -> HostedCall:

@@ -10,26 +10,30 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, overload
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, overload
 
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
     ChatMessage,
     HumanMessage,
-    InvalidToolCall,
     SystemMessage,
     ToolMessage,
 )
 from typing_extensions import override
 
 from loopguard_core import Message
-from loopguard_core.guard.guidance import append_guidance, without_guidance
+from loopguard_core.guard.guidance import without_guidance
 
-from ._content import Content, HostedCall, HostedResult, read_content, reasoning_beside
+from ._assistant import assistant_parts, assistant_size
+from ._content import read_content
+from ._results import result_of
 
-__all__ = ["NATIVE", "PINNED", "NeutralThread", "result_of", "with_note"]
+if TYPE_CHECKING:
+    from ._content import Content
+
+__all__ = ["NATIVE", "PINNED", "NeutralThread", "result_of"]
 
 NATIVE: Final = "langchain"
 """The key under which a neutral message carries the message it was made from."""
@@ -43,11 +47,15 @@ class NeutralThread(Sequence[Message]):
 
     Args:
         messages: The thread, oldest first. It must not change while this view is in use.
+        as_sent: True reads texts and results as a model gets them, to be priced. By default
+            they are read to be compared: without the notes that a guard appended, and with a
+            stand-in for each picture in a result that differs where the picture does.
     """
 
-    def __init__(self, messages: Sequence[BaseMessage]) -> None:
+    def __init__(self, messages: Sequence[BaseMessage], *, as_sent: bool = False) -> None:
         self._natives = messages
-        self._stops = list(itertools.accumulate(map(_size, messages)))
+        self._as_sent = as_sent
+        self._stops = list(itertools.accumulate(map(self._size, messages)))
 
     @override
     def __len__(self) -> int:
@@ -62,7 +70,7 @@ class NeutralThread(Sequence[Message]):
         if isinstance(index, slice):
             return self._slice(range(len(self))[index])
         position = range(len(self))[index]
-        native = bisect_right(self._stops, position)
+        native = self.native_at(position)
         return self._parts(native)[position - self._stops[native]]
 
     @override
@@ -70,15 +78,34 @@ class NeutralThread(Sequence[Message]):
         for native in range(len(self._natives)):
             yield from self._parts(native)
 
+    def native_at(self, position: int) -> int:
+        """Return the index of the native message that the part at *position* belongs to."""
+        return bisect_right(self._stops, position)
+
+    def pinned(self) -> Iterator[int]:
+        """Iterate over the positions of pinned messages, without converting anything."""
+        starts = [0, *self._stops]
+        for native, start, stop in zip(self._natives, starts, self._stops, strict=False):
+            if _is_pinned(native):
+                yield from range(start, stop)
+
     def _slice(self, positions: range) -> list[Message]:
         """Convert each native message of a slice once."""
         if not positions:
             return []
-        first, last = sorted((positions[0], positions[-1]))
-        start, stop = bisect_right(self._stops, first), bisect_right(self._stops, last) + 1
-        offset = self._stops[start] - _size(self._natives[start])
-        parts = [part for native in range(start, stop) for part in self._parts(native)]
+        first, last = sorted((self.native_at(positions[0]), self.native_at(positions[-1])))
+        parts = [part for native in range(first, last + 1) for part in self._parts(native)]
+        offset = self._stops[first - 1] if first else 0
         return [parts[position - offset] for position in positions]
+
+    def _size(self, native: BaseMessage) -> int:
+        return assistant_size(native, self._read(native)) if isinstance(native, AIMessage) else 1
+
+    def _read(self, native: BaseMessage) -> Content:
+        content = read_content(native.content)
+        if not self._as_sent:
+            content.text = without_guidance(content.text)
+        return content
 
     def _parts(self, index: int) -> list[Message]:
         """Convert the native message at *index*; its parts know that they belong together."""
@@ -87,36 +114,34 @@ class NeutralThread(Sequence[Message]):
         for part in parts:
             part[NATIVE] = native
             part["group"] = index
-            if _extra(native).get(PINNED) is True:
+            if _is_pinned(native):
                 part["pinned"] = True
         return parts
 
     def _convert(self, native: BaseMessage, index: int) -> list[Message]:
+        content = self._read(native)
         match native:
             case AIMessage():
-                return _assistant(native)
+                return assistant_parts(native, content, _text("bot", native, content))
             case ToolMessage():
-                return [self._response(native, index)]
+                return [self._response(native, content, index)]
             case HumanMessage():
-                return [_text("user", native)]
+                return [_text("user", native, content)]
             case SystemMessage():
-                return [_text("system", native)]
+                return [_text("system", native, content)]
             case _:
-                return [_text("other", native)]
+                return [_text("other", native, content)]
 
-    def _response(self, native: ToolMessage, index: int) -> Message:
+    def _response(self, native: ToolMessage, content: Content, index: int) -> Message:
         name, arguments = self._call(native.tool_call_id, index) or (native.name or "", None)
-        content = read_content(native.content)
-        return _with_blocks(
-            Message.tool_response(
-                name,
-                arguments,
-                _result(content),
-                native.tool_call_id,
-                is_error=native.status == "error",
-            ),
-            content,
+        message = Message.tool_response(
+            name,
+            arguments,
+            content.text if self._as_sent else result_of(native),
+            native.tool_call_id,
+            is_error=native.status == "error",
         )
+        return _with_blocks(message, content)
 
     def _call(self, call_id: str, before: int) -> tuple[str, object] | None:
         """Find the nearest earlier call with *call_id*: providers reuse ids in later turns."""
@@ -129,97 +154,15 @@ class NeutralThread(Sequence[Message]):
         return None
 
 
-def result_of(message: ToolMessage) -> object:
-    """Return what a tool answered, without the notes that a guard appended to it.
-
-    Text comes back as a string; an answer with other content as a list of its texts and of
-    short stand-ins, which differ where the content differs.
-    """
-    return _result(read_content(message.content))
-
-
-def _result(content: Content) -> object:
-    text = without_guidance(content.text)
-    return [text, *content.identity] if content.blocks else text
-
-
-def _size(native: BaseMessage) -> int:
-    """Return how many parts `_assistant` and its like make of *native*, without making them."""
-    if not isinstance(native, AIMessage):
-        return 1
-    content = read_content(native.content)
-    calls = len(native.tool_calls) + len(native.invalid_tool_calls) + len(content.hosted)
-    others = calls + bool(_reasoning(native, content))
-    return others + _says_something(native, content, alone=not others)
-
-
-def _assistant(native: AIMessage) -> list[Message]:
-    content = read_content(native.content)
-    parts: list[Message] = []
-    if reasoning := _reasoning(native, content):
-        parts.append(Message.reasoning(without_guidance(reasoning)))
-    calls = [*map(_hosted, content.hosted), *_requests(native)]
-    if _says_something(native, content, alone=not parts and not calls):
-        parts.append(_bot(native, content))
-    parts += calls
-    if native.usage_metadata:
-        parts[0]["usage"] = dict(native.usage_metadata)
-    return parts
-
-
-def _says_something(native: AIMessage, content: Content, *, alone: bool) -> bool:
-    """Return True if *native* has a bot part; a message without any other part always has one."""
-    return alone or bool(content.text or content.blocks or _refusal(native))
-
-
-def _bot(native: AIMessage, content: Content) -> Message:
-    message = _text("bot", native)
-    if refusal := _refusal(native):
-        message["text"] = f"{message.text}{refusal}"
-    if refusal or content.refused:
-        message["meta"] = {**(message.meta or {}), "refusal": True}
-    return message
-
-
-def _requests(native: AIMessage) -> Iterator[Message]:
-    for call in native.tool_calls:
-        yield Message.tool_request(call.get("name") or "", call.get("args"), call.get("id"))
-    for broken in native.invalid_tool_calls:
-        yield _broken_request(broken)
-
-
-def _broken_request(call: InvalidToolCall) -> Message:
-    """Build a call whose arguments could not be parsed: they stay the text that was written."""
-    function = {"name": call.get("name") or "", "arguments": call.get("args")}
-    activity = {"type": "request", "function": function, "error": call.get("error")}
-    message = Message(type="activity", text="", meta={"activity": activity})
-    if (call_id := call.get("id")) is not None:
-        message["call_id"] = call_id
-    return message
-
-
-def _hosted(block: HostedCall | HostedResult) -> Message:
-    """Build a call, or its answer, that the provider executed itself."""
-    if isinstance(block, HostedCall):
-        message = Message.tool_request(block.name, block.arguments, block.call_id)
-    else:
-        message = Message.tool_response(
-            block.name, block.arguments, block.result, block.call_id, is_error=block.is_error
-        )
-    message["hosted"] = True
-    return message
-
-
-def _text(kind: str, native: BaseMessage) -> Message:
-    content = read_content(native.content)
-    message = Message(type=kind, text=without_guidance(content.text))
+def _text(kind: str, native: BaseMessage, content: Content) -> Message:
+    message = Message(type=kind, text=content.text)
     meta: dict[str, object] = {}
     if native.name:
         meta["name"] = native.name
     if isinstance(native, ChatMessage):
         meta["role"] = native.role
     if content.blocks:
-        meta["blocks"] = list(content.identity)
+        meta["blocks"] = content.identity
     if meta:
         message["meta"] = meta
     return _with_blocks(message, content)
@@ -228,27 +171,9 @@ def _text(kind: str, native: BaseMessage) -> Message:
 def _with_blocks(message: Message, content: Content) -> Message:
     """Name the types of content that is not text, for whoever prices the message."""
     if content.blocks:
-        message["blocks"] = tuple(content.kinds)
+        message["blocks"] = content.kinds
     return message
 
 
-def _reasoning(native: AIMessage, content: Content) -> str:
-    return content.reasoning or reasoning_beside(_extra(native))
-
-
-def _refusal(native: AIMessage) -> str:
-    refusal = _extra(native).get("refusal")
-    return refusal if isinstance(refusal, str) else ""
-
-
-def _extra(native: BaseMessage) -> Mapping[object, object]:
-    return native.additional_kwargs
-
-
-def with_note(
-    content: str | list[str | dict[Any, Any]], note: str
-) -> str | list[str | dict[Any, Any]]:
-    """Return the content of a tool's answer with *note* behind it; `result_of` reads past it."""
-    if isinstance(content, str):
-        return append_guidance(content, note)
-    return [*content, {"type": "text", "text": append_guidance("", note)}]
+def _is_pinned(native: BaseMessage) -> bool:
+    return native.additional_kwargs.get(PINNED) is True

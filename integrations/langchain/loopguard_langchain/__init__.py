@@ -1,0 +1,26 @@
+"""loopguard for LangChain and LangGraph.
+
+* `LoopGuardCallbackHandler` watches, blocks and stops whatever takes callbacks.
+* `guard_tools` guards the tools of a graph that is built by hand.
+* `ThreadTrimmer` brings threads into a token budget, in a chain or in an agent.
+"""
+
+from __future__ import annotations
+
+from loopguard_core.errors import missing_extra as _missing_extra
+
+try:
+    # First, so that it is the extra's own package whose absence is reported.
+    import langchain.agents.middleware  # noqa: F401 - only to see whether it is there
+
+    from ._callbacks import LoopGuardCallbackHandler
+    from ._tools import guard_tools
+    from ._trimmer import ThreadTrimmer
+except ImportError as error:
+    raise _missing_extra(error, package="langchain", extra="langchain") from error
+
+__all__ = [
+    "LoopGuardCallbackHandler",
+    "ThreadTrimmer",
+    "guard_tools",
+]
