@@ -113,7 +113,7 @@ def price_of(message: Mapping[str, object], estimate: Estimator | None, position
     """
     usage = message.get("usage")
     recorded = usage.get("tokens") if isinstance(usage, Mapping) else None
-    if _double(recorded) >= 0:
+    if recorded is not None and _double(recorded) >= 0:
         return _normalised(recorded)
     if estimate is None:
         raise MissingEstimatorError(position)
@@ -156,7 +156,8 @@ def _straddling(
 
 def _double(value: object) -> float:
     """Return *value* as a double; NaN if it is no number, infinite if it is beyond a double."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    # int and float first: asking an abstract class costs more than all the rest.
+    if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         return math.nan
     try:
         return float(value)

@@ -8,6 +8,7 @@ from the newest end, so a reader who stops early has read no more than was neede
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
@@ -18,7 +19,7 @@ from loopguard_core.message import ABSENT, Activity, as_messages
 from .native import Part, group_at, native_messages, read_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["Exchange", "exchanges", "lone_exchange", "newest_exchanges"]
 
@@ -59,9 +60,9 @@ def exchanges(messages: Sequence[Mapping[str, object]]) -> list[Exchange]:
     """Split a thread into units, ordered by their first message; each message is in one unit.
 
     A result belongs to the nearest earlier call with its `call_id`, so ids may come again in
-    later turns. A result without an id belongs to the nearest earlier call of the same tool with
-    the same arguments (any arguments, if it names none) that nothing has answered yet. Results
-    may come in any order, and more than once for an id.
+    later turns; an id may be answered more than once. Results without an id answer earlier calls
+    of the same tool with the same arguments (any arguments, if they name none), one each, the
+    newest result the newest call.
 
     Args:
         messages: The thread, oldest first. Nothing in it is changed.

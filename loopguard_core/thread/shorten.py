@@ -24,6 +24,9 @@ Price: TypeAlias = Callable[[Mapping[str, object]], int]
 SMALLEST_CHARS: Final = 100
 """A result of at most that many characters is never cut; a marker alone is always shorter."""
 
+_ATTEMPTS: Final = 9
+_HALVE_EACH: Final = 3
+_CLOSE: Final = 0.98  # enough of the room is used; a closer look would price large texts again
 _MARKER: Final = "[... {} characters left out ...]"
 
 
@@ -98,16 +101,23 @@ def _level(spares: list[int], room: int) -> int:
 def _fitting(result: _Result, target: int, price: Price) -> tuple[Message, int]:
     """Cut *result* to about the longest text that costs at most *target* tokens; name its price.
 
-    The price grows with the text, so a rule of three comes close at once; repeating it ends below
-    the target, or with the marker alone.
+    A price grows about evenly with the text, so a rule of three between a text that is known to
+    fit and one that does not comes close at once; halving now and then helps where it does not.
     """
-    keep, tokens = len(result.text), result.tokens
-    while True:
-        keep = keep * (target - result.least) // (tokens - result.least)
+    low, low_tokens, best = 0, result.least, _cut(result.message, result.text, 0)
+    high, high_tokens = len(result.text), result.tokens
+    for attempt in range(1, _ATTEMPTS + 1):
+        share = (target - low_tokens) / (high_tokens - low_tokens)
+        keep = low + int((high - low) * (share if attempt % _HALVE_EACH else 0.5))
         cut = _cut(result.message, result.text, keep)
         tokens = price(cut)
-        if tokens <= target or keep == 0:
-            return cut, tokens
+        if tokens > target:
+            high, high_tokens = keep, tokens
+            continue
+        low, low_tokens, best = keep, tokens, cut
+        if tokens >= target * _CLOSE:
+            break
+    return best, low_tokens
 
 
 def _cut(message: Mapping[str, object], text: str, keep: int) -> Message:

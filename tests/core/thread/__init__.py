@@ -1,0 +1,3 @@
+"""Tests of `loopguard_core.thread`."""
+
+"""Tests of `loopguard_core.thread`."""
