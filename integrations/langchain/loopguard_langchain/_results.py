@@ -41,6 +41,10 @@ def result_of(message: ToolMessage) -> object:
     """
     content = read_content(message.content)
     text = without_guidance(content.text)
+    if message.status == "error":
+        # create_agent names the id in its answer to arguments that it could not parse, which
+        # would make every such answer a new one.
+        text = text.replace(f" with id {message.tool_call_id} ", " ")
     return [text, *content.identity] if content.blocks else text
 
 
