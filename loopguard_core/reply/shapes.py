@@ -1,0 +1,98 @@
+"""How much of a repeated block it takes before it is a loop, judged by what the block looks like.
+
+Healthy texts repeat some shapes at length: a zero matrix its rows, a log its lines, a table its
+rules. No model repeats a sentence twelve times in a row with a purpose. The numbers keep a
+distance from what was seen in healthy texts and from what a loop shows by half of its length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from .sentences import words_of
+
+__all__ = ["BLANK_CHARS", "GRID_CHARS", "needed_chars"]
+
+BLANK_CHARS: Final = 384
+"""Characters of nothing but white space: wider than any column, longer than any page break."""
+
+GRID_CHARS: Final = 16384
+"""Characters of equal rows of equal cells: a zero matrix of 90 by 90."""
+
+_SYMBOL_CHARS: Final = 384  # a divider is at most as wide as a page
+_ONE_LETTER_CHARS: Final = 320
+_EMOJI_CHARS: Final = 96
+_CELLS_CHARS: Final = 4096  # one row of a vector, or a sum of ones
+_WORD_TIMES, _WORD_CHARS = 100, 400
+_LINE_TIMES, _LINES_CHARS = 24, 1280
+_FEWEST_CHARS: Final = 128
+_FEWEST_TIMES: Final = 3
+# Copies times bytes: 3 copies of 285 bytes weigh as much as 10 of 26. The plain guard asks for
+# 3 copies and 512 bytes, which three times a refrain reaches, and twelve times a short
+# sentence of Chinese does not.
+_WEIGHT: Final = 2560
+
+_EMOJI: Final = re.compile(r"[\u2600-\u27bf\u200d\ufe0f\U0001f000-\U0001faff]+")
+_BULLET: Final = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s")
+_CELLS: Final = re.compile(r"[\s,;|\[\](){}]+")
+_FEWEST_CELLS: Final = 3
+_SENTENCE_END: Final = (".", "!", "?", "。", "！", "？")
+
+
+def needed_chars(block: str) -> int:
+    """Return how many characters of *block*, repeated without a gap, make a loop.
+
+    Args:
+        block: One copy, beginning anywhere in it; no repetition of a shorter one.
+    """
+    size = len(block)
+    solid = "".join(block.split())
+    if not solid:
+        return BLANK_CHARS
+    if _EMOJI.fullmatch(solid):
+        return _EMOJI_CHARS
+    if block.isdigit() or (size == 1 and block.isalpha()):
+        return max(_ONE_LETTER_CHARS, _FEWEST_TIMES * size)
+    if size == 1:
+        return _SYMBOL_CHARS
+    if "\n" in block:
+        return _needed_lines(block)
+    if _is_cells(block):
+        return _CELLS_CHARS
+    words = words_of(block)
+    if len(words) == 1:
+        return max(_WORD_CHARS, _WORD_TIMES * size)
+    return _needed_phrase(block)
+
+
+def _needed_lines(block: str) -> int:
+    """Judge a block that holds whole lines."""
+    head, _, tail = block.rpartition("\n")
+    lines = [line for line in (tail + head).split("\n") if line.strip()]
+    if all(map(_is_cells, lines)):
+        return GRID_CHARS
+    if len(lines) == 1:
+        line = lines[0].rstrip()
+        if len(words_of(line)) <= 1 and not _BULLET.match(line):
+            return max(_WORD_CHARS, _WORD_TIMES * len(block))
+        if line.endswith(_SENTENCE_END):
+            return _needed_phrase(block)
+    needed = min(_LINE_TIMES * len(block), _LINES_CHARS)
+    return max(needed, _FEWEST_CHARS, _FEWEST_TIMES * len(block))
+
+
+def _needed_phrase(block: str) -> int:
+    size, size_bytes = len(block), len(block.encode("utf-8", "surrogatepass"))
+    weighed = math.sqrt(_WEIGHT * size_bytes) * size / size_bytes
+    fewest = _FEWEST_CHARS * size // size_bytes
+    return max(math.ceil(weighed), fewest, _FEWEST_TIMES * size)
+
+
+def _is_cells(text: str) -> bool:
+    """Tell data from words: nothing but numbers and signs, or one short word in every cell."""
+    if not any(map(str.isalpha, text)):
+        return True
+    cells = [cell for cell in _CELLS.split(text) if cell]
+    return len(cells) >= _FEWEST_CELLS and len(set(cells)) == 1

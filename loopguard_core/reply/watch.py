@@ -1,0 +1,151 @@
+"""`ReplyWatch`: one reply, read while it streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from loopguard_core.fingerprint import canonical
+
+from .blocks import Blocks
+from .excerpt import cut_bytes
+from .finding import LoopFinding
+from .history import turn_of
+from .reading import Reader, TextChannel
+from .tally import Tally
+from .tool import ToolDetector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from .config import ReplyLoopConfig
+    from .finding import Kind
+    from .sentences import Sentence
+    from .stems import Stems
+    from .totals import Totals
+
+__all__ = ["ReplyWatch"]
+
+_MAX_CHANNELS: Final = 64
+# A call's arguments are streamed under a label of their own. They are data or code, so they
+# are watched for blocks and not read as sentences.
+_ARGUMENTS: Final = ("tool:", "tool ")
+
+
+class ReplyWatch:
+    """Watches one reply; made by `ReplyLoopDetector.begin`, used by one thread at a time.
+
+    Every channel has its own blocks and its own unfinished sentence; finished sentences of all
+    channels share one memory, in order of completion. A cut is asked for once; counting goes on
+    after it. What sentences and calls lead to depends on the text alone; what blocks lead to
+    depends on where pieces end, so put `FixedPoints` in front where that matters.
+
+    Memory does not grow with the reply: each of the latest 64 channels keeps the bytes that
+    `ExactConfig.kept_bytes` says and one sentence; the reply keeps `max_sentences` different
+    sentences (some 400 bytes each), `max_phrases` with their stems (some 3 kilobytes each) and
+    1,024 calls (some 400 bytes each).
+    """
+
+    __slots__ = ("_channels", "_config", "_reader", "_tally", "_tool", "_totals")
+
+    def __init__(
+        self,
+        config: ReplyLoopConfig,
+        totals: Totals,
+        stems: Stems,
+        history: Sequence[Mapping[str, object]],
+    ) -> None:
+        self._config = config
+        self._totals = totals
+        self._reader = Reader(config, stems)
+        self._tool = ToolDetector(config.tool_window, config.min_share)
+        self._tally = Tally(config, totals)
+        self._channels: dict[str, tuple[Blocks, TextChannel]] = {}
+        if not config.off:
+            totals.begun()
+            self._read_history(history)
+
+    @property
+    def finding(self) -> LoopFinding | None:
+        """The finding with the highest count so far, cut or not; None if there is none."""
+        return self._tally.highest
+
+    def loops(self) -> tuple[int, Kind | Literal[""]]:
+        """Return the highest count so far and its kind; 0 and an empty string for none."""
+        highest = self._tally.highest
+        return (0, "") if highest is None else (highest.reps, highest.kind)
+
+    def watch(self, channel: str, delta: str) -> LoopFinding | None:
+        """Take the next text of a channel.
+
+        Args:
+            channel: `content`, `thinking`, or any other name. The arguments of a call that
+                stream go under `tool:NAME arguments`; they are watched for blocks only.
+            delta: The text, possibly empty.
+
+        Returns:
+            What asks for a cut, once in a reply; None before and after.
+        """
+        if self._config.off or not delta:
+            return None
+        blocks, text = self._channels.get(channel) or self._open(channel)
+        data = delta.encode("utf-8", "surrogatepass")
+        self._totals.watched(len(data))
+        cuts = [self._tally.take(found) for found in blocks.feed(delta, data)]
+        if not channel.startswith(_ARGUMENTS):
+            cuts += self._read(text, text.sentences.feed(delta))
+        return next(filter(None, cuts), None)
+
+    def watch_tool_call(self, name: str, arguments: object) -> LoopFinding | None:
+        """Take a complete call that the reply contains.
+
+        Args:
+            name: The tool.
+            arguments: Its arguments, as JSON text or any value.
+
+        Returns:
+            As `watch` does.
+        """
+        if self._config.off:
+            return None
+        count = self._tool.started(name, arguments)
+        return self._take_call(name, arguments, count, in_reply=True)
+
+    def _open(self, name: str) -> tuple[Blocks, TextChannel]:
+        if len(self._channels) >= _MAX_CHANNELS:
+            del self._channels[next(iter(self._channels))]
+        state = Blocks(name, self._config), TextChannel(name, self._config)
+        self._channels[name] = state
+        return state
+
+    def _read_history(self, history: Sequence[Mapping[str, object]]) -> None:
+        """Count what the turn has said and done; nothing of it asks for a cut."""
+        for said in turn_of(history):
+            if isinstance(said, str):
+                text = TextChannel("content", self._config)
+                self._read(text, text.sentences.feed(said), in_reply=False)
+                self._read(text, text.sentences.close(), in_reply=False)
+            else:
+                count = self._tool.finished(said.name, said.arguments, said.result)
+                self._take_call(said.name, said.arguments, count, in_reply=False)
+
+    def _read(
+        self, text: TextChannel, sentences: Iterable[Sentence], *, in_reply: bool = True
+    ) -> list[LoopFinding | None]:
+        cuts: list[LoopFinding | None] = []
+        for sentence in sentences:
+            reading = self._reader.read(text, sentence)
+            if in_reply and reading.is_counted:
+                self._totals.counted(repeat=reading.is_repeat)
+            for found, is_repeat in reading.evidence:
+                cuts.append(self._tally.take(found, may_cut=in_reply and is_repeat))
+        return cuts
+
+    def _take_call(
+        self, name: str, arguments: object, count: int, *, in_reply: bool
+    ) -> LoopFinding | None:
+        if not count:
+            return None
+        shown = arguments if isinstance(arguments, str) else canonical(arguments)
+        call = cut_bytes(f"{name}({shown})", self._config.sample_bytes)
+        found = LoopFinding("tool", name, 0, count, 0, call, call, call, 0)
+        return self._tally.take(found, may_cut=in_reply)
