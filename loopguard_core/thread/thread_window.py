@@ -51,8 +51,10 @@ class ThreadWindow:
         """Add the message that is newer than all others."""
         if len(self.records) == self._size:
             self._drop_oldest()
-        record = step.record._replace(begins_turn=self.turn_begins)
-        self.turn_begins = False
+        record = step.record
+        if self.turn_begins:
+            record = record._replace(begins_turn=True)
+            self.turn_begins = False
         self.records.append(record)
         self._count(record)
         if record.is_read:
@@ -118,8 +120,8 @@ class ThreadWindow:
         return Cycle("repeated_result_run", count, self._result_label())
 
     def _find_text(self, newest: int) -> Cycle | None:
-        read = sum(record.is_read for record in islice(reversed(self.records), newest))
-        for run in islice(reversed(self.text_runs), read):
+        read = (record for record in islice(reversed(self.records), newest) if record.is_read)
+        for run, _ in zip(reversed(self.text_runs), read, strict=False):
             if run is not None:
                 return Cycle("repeated_message_text_run", run.units, (run.most_common,))
         return None
