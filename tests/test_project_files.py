@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = [".ci", "benchmarks", "docs", "examples", "integrations", "loopguard_core", "tests"]
-BINARY = {".gz", ".png", ".pyc", ".svg"}
+AT_THE_TOP = ["*.md", "*.toml", ".gitignore", "LICENSE", "Makefile"]
+BINARY = {".gif", ".gz", ".png", ".pyc"}
 
 FORBIDDEN = {
     "a package registry's host": (
@@ -23,7 +24,7 @@ FORBIDDEN = {
 
 def project_files() -> list[Path]:
     """Return the text files of the project; tests/data holds what models and tools said."""
-    files = [file for file in ROOT.iterdir() if file.is_file()]
+    files = [file for pattern in AT_THE_TOP for file in ROOT.glob(pattern)]
     for folder in FOLDERS:
         files += (file for file in (ROOT / folder).rglob("*") if file.is_file())
     data = ROOT / "tests" / "data"
