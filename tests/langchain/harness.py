@@ -6,7 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode, tools_condition
 
 from loopguard_core import LoopGuard, Policy
 from loopguard_core.guard.guidance import without_guidance
@@ -14,6 +16,10 @@ from loopguard_core.tool_loop import ToolLoopConfig
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from langchain_core.callbacks import BaseCallbackHandler
+
+    from .scripted import ScriptedModel
 
 MODES = ("invoke", "ainvoke", "stream", "astream")
 
@@ -95,3 +101,30 @@ def assert_sendable(messages: list[BaseMessage]) -> None:
         assert not open_calls, f"calls without an answer: {open_calls}"
         if isinstance(message, AIMessage):
             open_calls = [call["id"] for call in message.tool_calls]
+
+
+def failing_tool() -> BaseTool:
+    """Return a tool that always fails."""
+
+    def search(q: str) -> str:
+        """Search."""
+        raise ToolException(f"no {q}")
+
+    return StructuredTool.from_function(search)
+
+
+def config(handler: BaseCallbackHandler) -> Any:
+    """Return the config of a run; the limit is where it ends if the guard does not work."""
+    return {"callbacks": [handler], "recursion_limit": 60}
+
+
+def hand_built(model: ScriptedModel, node: ToolNode, checkpointer: Any = None) -> Any:
+    """Build the usual loop of a model and a `ToolNode` by hand."""
+    bound = model.bind_tools(list(node.tools_by_name.values()))
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [bound.invoke(state["messages"])]})
+    graph.add_node("tools", node)
+    graph.add_edge(START, "model")
+    graph.add_conditional_edges("model", tools_condition)
+    graph.add_edge("tools", "model")
+    return graph.compile(checkpointer=checkpointer)

@@ -1,0 +1,144 @@
+"""Which run an event belongs to, and that a run is forgotten however it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import before_model
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+
+from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_langchain import LoopGuardCallbackHandler
+
+from .harness import MODES, blocking_guard, config, drive, failing_tool, search_tool
+from .scripted import ScriptedModel, reply, tool_call
+
+HI: dict[str, Any] = {"messages": [HumanMessage("hi")]}
+STUCK = reply("", tool_call("search", {"q": "x"}))
+
+
+def left_behind(handler: LoopGuardCallbackHandler) -> int:
+    """Count the runs that the handler still knows."""
+    return len(handler._runs)
+
+
+def test_concurrent_runs_do_not_see_each_other() -> None:
+    """Two equal calls are fine; those of eight runs at once must not be added up."""
+    search, ran = search_tool()
+    handler = LoopGuardCallbackHandler(guard=blocking_guard())
+
+    def run(_: int) -> Any:
+        model = ScriptedModel(script=[STUCK, STUCK, reply("Done.")])
+        return create_agent(model, [search]).invoke(HI, config(handler))
+
+    async def run_all() -> list[Any]:
+        agents = [
+            create_agent(ScriptedModel(script=[STUCK, STUCK, reply("Done.")]), [search])
+            for _ in range(4)
+        ]
+        return await asyncio.gather(*(agent.ainvoke(HI, config(handler)) for agent in agents))
+
+    with ThreadPoolExecutor(4) as pool:
+        results = [*pool.map(run, range(4)), *asyncio.run(run_all())]
+    assert [result["messages"][-1].text for result in results] == ["Done."] * 8
+    assert len(ran) == 16
+    assert left_behind(handler) == 0
+
+
+def test_an_agent_inside_a_tool_belongs_to_the_run() -> None:
+    """Callbacks are inherited: equal calls of three inner runs are three of this run."""
+    search, ran = search_tool()
+
+    @tool
+    def delegate(task: str) -> str:
+        """Let somebody else do it."""
+        inner = create_agent(ScriptedModel(script=[STUCK, reply(f"did {task}")]), [search])
+        return inner.invoke(HI)["messages"][-2].text
+
+    script = [reply("", tool_call("delegate", {"task": str(turn)})) for turn in range(3)]
+    model = ScriptedModel(script=[*script, reply("Done.")])
+    handler = LoopGuardCallbackHandler(guard=blocking_guard())
+    create_agent(model, [delegate]).invoke(HI, config(handler))
+    assert len(ran) == 2
+    assert "not executed" in model.inputs[-1][-1].text
+    assert left_behind(handler) == 0
+
+
+def test_nodes_that_report_no_events_do_not_cut_a_run_in_two() -> None:
+    """Hooks of middleware run untraced; what they lie between still has the same root."""
+
+    @before_model
+    def look(state: Any, runtime: Any) -> None:
+        """Do nothing, in a node of its own."""
+
+    search, ran = search_tool()
+    handler = LoopGuardCallbackHandler(guard=blocking_guard())
+    agent = create_agent(ScriptedModel(script=[STUCK]), [search], middleware=[look])
+    with pytest.raises(LoopDetected):
+        agent.invoke(HI, config(handler))
+    assert len(ran) == 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("where", ["tool", "model"])
+def test_nothing_is_left_behind_when_a_run_fails(where: str, mode: str) -> None:
+    """An error of the user's own goes through, and the run is forgotten."""
+    script = [STUCK] if where == "tool" else [RuntimeError("down")]
+    agent = create_agent(ScriptedModel(script=script), [failing_tool()])
+    handler = LoopGuardCallbackHandler()
+    with pytest.raises((ToolException, RuntimeError)):
+        drive(agent, HI, config(handler), mode)
+    assert left_behind(handler) == 0
+
+
+def test_nothing_is_left_behind_when_nobody_reads_on() -> None:
+    """A stream that is closed ends its run."""
+    search, _ = search_tool()
+    handler = LoopGuardCallbackHandler(guard=LoopGuard(policy=Policy.observe()))
+    stream = create_agent(ScriptedModel(script=[STUCK]), [search]).stream(HI, config(handler))
+    next(stream)
+    stream.close()
+    assert left_behind(handler) == 0
+
+
+def test_a_tool_or_a_model_alone_is_a_run() -> None:
+    """The outermost run may be anything; refused or not, it is forgotten."""
+    search, _ = search_tool()
+    handler = LoopGuardCallbackHandler(guard=blocking_guard())
+    for _ in range(5):  # each is a run of its own
+        search.invoke({"q": "x"}, config(handler))
+    ScriptedModel(script=[reply("Hi.")]).invoke("hi", config(handler))
+    thread = [message for _ in range(3) for message in (HumanMessage("a"), AIMessage("b"))]
+    strict = LoopGuardCallbackHandler(
+        guard=LoopGuard(policy=Policy(max_unheeded_nudges=1, on_warn=3))
+    )
+    with pytest.raises(LoopDetected):
+        ScriptedModel(script=[reply("Hi.")]).invoke(thread, config(strict))
+    assert left_behind(handler) == left_behind(strict) == 0
+
+
+def test_an_interrupt_in_a_tool_is_no_failure() -> None:
+    """The person is asked as if nobody watched, and the call runs once it is answered."""
+    heard: list[Any] = []
+
+    @tool
+    def ask(q: str) -> str:
+        """Ask a person."""
+        return str(interrupt(q))
+
+    model = ScriptedModel(script=[reply("", tool_call("ask", {"q": "ok?"})), reply("Done.")])
+    agent = create_agent(model, [ask], checkpointer=InMemorySaver())
+    handler = LoopGuardCallbackHandler(guard=blocking_guard(listeners=(heard.append,)))
+    thread = {**config(handler), "configurable": {"thread_id": "1"}}
+    assert agent.invoke(HI, thread)["__interrupt__"][0].value == "ok?"
+    result = agent.invoke(Command(resume="yes"), thread)
+    assert [message.text for message in result["messages"][-2:]] == ["yes", "Done."]
+    assert heard == []
+    assert left_behind(handler) == 0
