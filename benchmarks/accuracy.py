@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
+ACTIONS = ("nudge", "block", "halt")
+HEADINGS = ("source", "label basis", "rows", "found", "share", *ACTIONS, "tokens after")
+
+
 @dataclass(frozen=True, slots=True)
 class Labelled:
     """One labelled row, and what the scan says about it."""
@@ -71,8 +75,11 @@ def scan_labelled(path: Path, guard: LoopGuard) -> Iterator[Labelled]:
 
 
 def print_by_source(title: str, rows: Sequence[Labelled]) -> None:
-    """Print how many rows of each source and basis were found, by the strongest action."""
-    print_head(title, ["source", "label basis", "rows", "found", "nudge", "block", "halt", "share"])
+    """Print how many rows of each source and basis were found, by the strongest action.
+
+    `tokens after` is what followed the first block or halt, in all of them together.
+    """
+    print_head(title, HEADINGS)
     groups = sorted({(row.source, row.basis) for row in rows})
     for source, basis in groups:
         print_counts(source, basis, [r for r in rows if (r.source, r.basis) == (source, basis)])
@@ -83,9 +90,11 @@ def print_by_source(title: str, rows: Sequence[Labelled]) -> None:
 def print_counts(source: str, basis: str, rows: Sequence[Labelled]) -> None:
     """Print one line of `print_by_source`."""
     found = [row.found for row in rows if row.found.looping]
-    actions = Counter(row.action for row in found)
-    by_action = [actions[action] for action in ("nudge", "block", "halt")]
-    print_line([source, basis, len(rows), len(found), *by_action, f"{len(found) / len(rows):.1%}"])
+    actions = Counter[str](row.action for row in found)
+    by_action = [actions[action] for action in ACTIONS]
+    share = f"{len(found) / len(rows):.1%}"
+    tokens = sum(row.tokens_after for row in found)
+    print_line([source, basis, len(rows), len(found), share, *by_action, tokens])
 
 
 def print_by_detector(loops: Iterable[Labelled], healthy: Iterable[Labelled]) -> None:

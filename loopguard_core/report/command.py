@@ -39,7 +39,9 @@ def scan_command(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object a line.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Turn every detector on.")] = False,
-    channel: Annotated[str, typer.Option(help="The channel of rows with text.")] = "content",
+    channel: Annotated[
+        str, typer.Option(help="What rows with text are: content or reasoning.")
+    ] = "content",
 ) -> None:
     """Say which saved runs looped, where, and what the guard would have done.
 

@@ -49,6 +49,8 @@ def replay(guard: LoopGuard, run_id: str, messages: Iterable[Message]) -> Verdic
         player.show(list(group), index)
         if player.halted:
             break
+    else:
+        player.end()
     return player.log
 
 
@@ -60,6 +62,7 @@ class _Replay:
         self.halted = False
         self._run = guard.start_run(run_id)
         self._thread: list[Message] = []
+        self._newest = -1
         self._running: set[object] = set()
 
     def show(self, parts: Sequence[Message], index: int) -> None:
@@ -69,10 +72,23 @@ class _Replay:
         else:
             self._show_incoming(parts[0], index)
         self._thread += parts
+        self._newest = index
+
+    def end(self) -> None:
+        """Take note that the file ends here.
+
+        A run that ends with a result was broken off, often by a limit of steps: the model would
+        have been called next. After a reply without calls there is nothing left to stop.
+        """
+        if self._thread and not _is_by_model(self._thread[-1]):
+            self._check_thread()
+
+    def _check_thread(self) -> None:
+        self._note(self._run.check_thread(self._thread), self._newest)
 
     def _show_incoming(self, message: Message, index: int) -> None:
         if message.type == "user" and not _OBSERVATION.match(message.text):
-            self._run.begin_turn()
+            self._run.begin_turn(self._thread)
             self.log.begin_turn()
         activity = activity_of(message)
         call_id = message.get("call_id")
@@ -83,7 +99,7 @@ class _Replay:
             self._note(verdict, index)
 
     def _show_reply(self, parts: Sequence[Message], index: int) -> None:
-        self._note(self._run.check_thread(self._thread), index - 1)
+        self._check_thread()
         if self.halted:
             return
         if self._would_be_cut(parts, index):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from loopguard_core.guard import Severity  # noqa: TC001 - pydantic reads the annotation
+from loopguard_core.guard import Severity
 
 __all__ = ["ActionName", "ScanFinding", "ScanRow"]
 

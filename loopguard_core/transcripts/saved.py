@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
-if TYPE_CHECKING:
-    from loopguard_core.message import Message
+from loopguard_core.message import Message
 
 __all__ = ["Saved", "SavedReply", "SavedRun", "Unreadable", "chars_of", "index_of"]
 

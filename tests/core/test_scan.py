@@ -24,12 +24,15 @@ needs_cli = needs("typer")
 
 HEALTHY = {"id": "fine", "messages": [{"role": "user", "content": "hi"}]}
 CALL = {"id": "c", "function": {"name": "search", "arguments": '{"q": "x"}'}}
-ROUND = [
+ROUND: list[dict[str, Any]] = [
     {"role": "assistant", "content": None, "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "c", "content": "nothing found"},
 ]
-STUCK = {"id": "stuck", "messages": [{"role": "user", "content": "go"}, *ROUND * 10]}
-LOOPING_REPLY = {"id": "churn", "text": "Let me call lint once more. " * 60}
+STUCK: dict[str, Any] = {
+    "id": "stuck",
+    "messages": [{"role": "user", "content": "go"}, *ROUND * 10],
+}
+LOOPING_REPLY = {"id": "churn", "text": "Let me call lint once more. " * 120}
 
 
 @dataclass(frozen=True)

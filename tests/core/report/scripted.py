@@ -38,9 +38,9 @@ class ScriptedGuard:
         del run_id
         return self
 
-    def begin_turn(self) -> None:
-        """Write it down."""
-        self._answer("turn")
+    def begin_turn(self, history: Sequence[Mapping[str, object]] = ()) -> None:
+        """Write down how long the thread before it is."""
+        self._answer(f"turn {len(history)}")
 
     def check_thread(self, messages: Sequence[Mapping[str, object]]) -> Verdict:
         """Write down how long the thread is."""

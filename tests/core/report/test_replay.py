@@ -35,7 +35,7 @@ def test_the_order_of_one_step() -> None:
         bot("fine", reasoning="hmm"),
     )
     assert asked == [
-        "turn",
+        "turn 1",
         "thread 2",
         "content look",
         "done",
@@ -63,18 +63,18 @@ def test_the_order_of_one_step() -> None:
 )
 def test_who_begins_a_turn(text: str, turns: int) -> None:
     """A person's message is a turn; what a text agent's environment says is none."""
-    assert events(user(), bot("x"), user(text)).count("turn") == turns
+    assert len([e for e in events(user(), bot("x"), user(text)) if e.startswith("turn")]) == turns
 
 
 def test_a_blocked_call_has_no_result() -> None:
     """The guard is not shown the result of a call that it would have refused."""
     asked = events(user(), calls("a", "b"), result("a"), result("b"), script={"call a": BLOCK})
-    assert asked[-3:] == ["call a", "call b", "result b ok"]
+    assert asked[-4:] == ["call a", "call b", "result b ok", "thread 5"]
 
 
 def test_a_result_without_a_call_is_not_shown() -> None:
     """A result that answers nothing belongs to no call that was checked."""
-    assert events(user(), result("a")) == ["turn"]
+    assert events(user(), result("a")) == ["turn 0", "thread 2"]
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,26 @@ def test_a_halt_ends_the_replay(event: str) -> None:
     assert asked[-1] == event
 
 
+@pytest.mark.parametrize(
+    ("last", "asked"),
+    [(result("a"), "thread 3"), (user("and?"), "thread 3"), (bot("done"), "done")],
+    ids=["result", "person", "reply"],
+)
+def test_the_end_of_a_file(last: dict[str, Any], asked: str) -> None:
+    """A run that was broken off would have called the model next; a finished one would not."""
+    assert events(user(), calls("a"), last)[-1] == asked
+
+
+def test_a_run_that_ends_with_a_call_is_not_asked_about() -> None:
+    """The tool has not answered, so the model would not have been called yet."""
+    assert events(user(), calls("a"))[-1] == "call a"
+
+
 def test_a_cut_reply_calls_nothing() -> None:
     """After a cut the guard is told so, and the calls of that reply never happen."""
     script = {"content la la": HALT, "cut": verdict(Action.NUDGE)}
     asked = events(user(), calls("a", text="la la"), result("a"), bot("x"), script=script)
-    assert asked == ["turn", "thread 1", "content la la", "cut", "thread 4", "content x", "done"]
+    assert asked == ["turn 0", "thread 1", "content la la", "cut", "thread 4", "content x", "done"]
 
 
 def test_one_cut_too_many_ends_the_replay() -> None:
