@@ -47,11 +47,13 @@ class WordStream:
 
     def feed(self, text: str) -> list[Word]:
         """Take the next piece and return the words that white space has ended."""
-        words: list[Word] = []
         if self._checksum is not None:
-            text = self._pass_long_word(text, self._checksum, words)
-            if not text:
-                return words
+            space = _SPACE.search(text)
+            if space is not None:
+                return self._end_long_word(text, space.start())
+            self._checksum = _checksum(text, self._checksum)
+            return []
+        words: list[Word] = []
         text = self._pending + text
         if "\n" in text:
             text = self._read_lines(text, words)
@@ -90,17 +92,13 @@ class WordStream:
         self._checksum = _checksum(self._pending[_HEAD_CHARS:])
         self._pending = self._pending[:_HEAD_CHARS]
 
-    def _pass_long_word(self, text: str, checksum: int, words: list[Word]) -> str:
-        """Take what *text* adds to the over-long word, and return what follows the word."""
-        space = _SPACE.search(text)
-        end = space.start() if space else len(text)
-        checksum = _checksum(text[:end], checksum)
-        if space is None:
-            self._checksum = checksum
-            return ""
-        self._read([_shortened(self._pending, checksum)], words)
+    def _end_long_word(self, text: str, end: int) -> list[Word]:
+        """Finish the over-long word, to which *text* belongs up to *end*, and read on."""
+        token = _shortened(self._pending, _checksum(text[:end], self._checksum or 0))
         self._pending, self._checksum = "", None
-        return text[end:]
+        words: list[Word] = []
+        self._read([token], words)
+        return words + self.feed(text[end:])
 
 
 def _checksum(text: str, so_far: int = 0) -> int:
