@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
-if TYPE_CHECKING:
-    from .config import Response
+from .config import Response
 
 __all__ = ["QUIET", "ConvergeVerdict"]
 
