@@ -287,6 +287,21 @@ def test_what_cannot_be_walked_is_one_string(value: object) -> None:
     assert canonical([value, 1]) == canonical(UNSERIALIZABLE)
 
 
+def test_a_cycle_is_noticed_at_once() -> None:
+    """What lies beside a cycle is looked at once, however large it is."""
+    looks: list[None] = []
+
+    class Counted:
+        def __repr__(self) -> str:
+            looks.append(None)
+            return "counted"
+
+    cycle: dict[str, object] = {"beside": Counted()}
+    cycle["self"] = cycle
+    canonical(cycle)
+    assert len(looks) == 1
+
+
 def test_depth_up_to_the_limit_and_shared_parts_are_walked() -> None:
     """128 containers inside each other are fine, and so is one that occurs twice."""
     assert canonical(_nested(128)) == "[" * 128 + "]" * 128
