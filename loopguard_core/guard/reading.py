@@ -38,6 +38,8 @@ class MessageReading:
         result = activity.result
         if isinstance(result, str):
             result = without_guidance(result)
+            if not result and activity.result:
+                return None  # the answer to a blocked call is ours, and no evidence
         if arguments is activity.arguments and result is activity.result:
             return message
         function = {"name": activity.name, "arguments": arguments, "result": result}

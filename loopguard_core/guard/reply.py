@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from loopguard_core.thread import GuardReason, StreamGuard
+from loopguard_core.thread import StreamGuard
 
 from .evidence import stream_finding
 from .listener import VerdictEvent, notify
 from .verdict import ALLOWED, Finding, Verdict
 
 if TYPE_CHECKING:
+    from loopguard_core.thread import GuardReason, StreamGuardOptions
+
     from .config import LoopGuard
 
 __all__ = ["GuardedReply"]
@@ -18,6 +20,9 @@ __all__ = ["GuardedReply"]
 # The stream guard counts the characters of a whole piece before it reads it, so its verdict
 # depends on where pieces end. Fed at fixed points of the text, it depends on the text alone.
 _STRIDE_CHARS: Final = 64
+
+# A call's arguments hold code and data, whose repetitions are none of a phrase watcher's business.
+_PROSE: Final = frozenset({"content", "reasoning"})
 
 
 class GuardedReply:
@@ -43,7 +48,7 @@ class GuardedReply:
 
         Args:
             text: The piece, possibly empty. Nothing but a bounded tail of it is kept.
-            channel: What it belongs to: `content`, `reasoning`, or the arguments of a call.
+            channel: What it belongs to: `content`, `reasoning`; any other is a call's arguments.
 
         Returns:
             ALLOW, or HALT to cut this reply; from then on always the same verdict. The same
@@ -56,7 +61,7 @@ class GuardedReply:
             return self._verdict
         state = self._channels.get(channel)
         if state is None:
-            state = self._channels[channel] = _Channel(StreamGuard(self._guard.stream))
+            state = self._channels[channel] = _Channel(self._guard.stream)
         reason = state.feed(text)
         if reason is not None:
             finding = stream_finding(channel, reason)
@@ -74,10 +79,11 @@ class GuardedReply:
 class _Channel:
     """One channel's stream guard, fed at fixed points of the channel's text."""
 
-    __slots__ = ("_guard", "_waiting")
+    __slots__ = ("_guard", "_options", "_waiting")
 
-    def __init__(self, guard: StreamGuard) -> None:
-        self._guard = guard
+    def __init__(self, options: StreamGuardOptions) -> None:
+        self._options = options
+        self._guard = StreamGuard(options)
         self._waiting = ""
 
     def feed(self, text: str) -> GuardReason | None:
@@ -87,5 +93,8 @@ class _Channel:
         self._waiting = text[end:]
         for start in range(0, end, _STRIDE_CHARS):
             if self._guard.push(text[start : start + _STRIDE_CHARS]):
-                break
-        return self._guard.reason
+                reason = self._guard.reason
+                if reason is not None and any(map(str.isalpha, reason.phrase)):
+                    return reason
+                self._guard = StreamGuard(self._options)  # equal numbers are data, as in a matrix
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from loopguard_core.message import ABSENT, Activity, activity_of
@@ -146,6 +147,11 @@ class ActivityTail:
             and self._inputs.distinct < self._inputs.total
             and self._outputs.distinct < self._outputs.total
         )
+
+    def is_stale(self, newest: int) -> bool:
+        """Return whether each of the *newest* entries also stands before them in the tail."""
+        latest = list(islice(reversed(self._entries), newest))
+        return all(self._distinct.count(entry) > latest.count(entry) for entry in set(latest))
 
     def _file(self, request: Entry, response: Entry, *, added: bool) -> None:
         """File what a call returned under the call, if these two neighbours are call and answer."""

@@ -30,6 +30,10 @@ class Bag(Generic[_Item]):
         """How many different items there are."""
         return len(self._counts)
 
+    def count(self, item: _Item) -> int:
+        """Return how many of *item* there are."""
+        return self._counts.get(item, 0)
+
     def add(self, item: _Item) -> int:
         """Put *item* in and return how many of it there are now."""
         counts = self._counts

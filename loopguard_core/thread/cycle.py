@@ -87,7 +87,8 @@ def describe_thread_cycle(
     thread, limits = checked_messages(messages), cycle_limits(options)
     if ends_in_copies(thread, limits):
         return "repeated_suffix"
-    if activity_tail(thread).is_cyclic:
+    tail = activity_tail(thread)
+    if tail.is_cyclic and tail.is_stale(limits.stale_activities):
         return "repeated_activity_tail"
     if ends_in_equal_results(thread, limits):
         return "repeated_result_run"

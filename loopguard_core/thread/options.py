@@ -53,6 +53,9 @@ class CycleOptions(_Options):
             `DEFAULT_MIN_RESULT_REPETITIONS`, at least 2.
         text_run_types: Types of messages that are read for repeated sentences. By default every
             type but `reasoning` and `activity`.
+        min_stale_activities: How many of the newest activities must all stand before them in
+            the tail too, so that a tail which has just brought something new is spared. Ours,
+            not the reference's. Default 0, at least 0.
 
     Raises:
         pydantic.ValidationError: A number is no int (bool and fractions included), or a type of
@@ -64,6 +67,7 @@ class CycleOptions(_Options):
     max_pattern_length: int | None = None
     min_result_repetitions: int | None = None
     text_run_types: Annotated[frozenset[str], Field(strict=False)] | None = None
+    min_stale_activities: int | None = None
 
 
 class TextRunOptions(_Options):
@@ -118,6 +122,7 @@ class CycleLimits:
     longest: int | None
     results: int
     text_run_types: frozenset[str] | None
+    stale_activities: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,7 @@ def cycle_limits(options: CycleOptions | None) -> CycleLimits:
         longest=None if longest is None else max(shortest, longest),
         results=_at_least(2, given.min_result_repetitions, default=DEFAULT_MIN_RESULT_REPETITIONS),
         text_run_types=given.text_run_types,
+        stale_activities=_at_least(0, given.min_stale_activities, default=0),
     )
 
 

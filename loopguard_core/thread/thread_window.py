@@ -105,7 +105,8 @@ class ThreadWindow:
         return Cycle("repeated_suffix", copies, self._newest_labels(length))
 
     def _find_tail(self, newest: int) -> Cycle | None:
-        if not self._tail.is_cyclic or not newest:
+        tail = self._tail
+        if not (newest and tail.is_cyclic and tail.is_stale(self._limits.stale_activities)):
             return None
         length = len(self._tail)
         return Cycle("repeated_activity_tail", length, self._newest_labels(length))

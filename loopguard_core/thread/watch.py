@@ -13,7 +13,7 @@ from .options import CycleOptions, cycle_limits
 from .recognise import recognise
 from .record import pack, unpack
 from .step import Reading, StepReader
-from .text_run import TextRun  # noqa: TC001 - pydantic reads the annotation
+from .text_run import TextRun
 from .thread_window import ThreadWindow
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """loopguard for LangChain and LangGraph.
 
+* `LoopGuardMiddleware` is the whole guard, for `create_agent`.
 * `LoopGuardCallbackHandler` watches, blocks and stops whatever takes callbacks.
 * `guard_tools` guards the tools of a graph that is built by hand.
 * `ThreadTrimmer` brings threads into a token budget, in a chain or in an agent.
@@ -14,6 +15,7 @@ try:
     import langchain.agents.middleware  # noqa: F401 - only to see whether it is there
 
     from ._callbacks import LoopGuardCallbackHandler
+    from ._middleware import LoopGuardMiddleware
     from ._tools import guard_tools
     from ._trimmer import ThreadTrimmer
 except ImportError as error:
@@ -21,6 +23,7 @@ except ImportError as error:
 
 __all__ = [
     "LoopGuardCallbackHandler",
+    "LoopGuardMiddleware",
     "ThreadTrimmer",
     "guard_tools",
 ]

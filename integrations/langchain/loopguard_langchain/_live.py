@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from loopguard_core import Verdict
+from loopguard_core import GuardedReply, GuardedRun, Verdict
 
 from ._results import result_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from uuid import UUID
+    from collections.abc import Iterable
 
-    from loopguard_core import GuardedReply, GuardedRun
 
 __all__ = ["LiveRun", "OpenCall"]
 
