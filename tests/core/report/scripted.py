@@ -98,10 +98,14 @@ def bot(text: str, **more: object) -> dict[str, Any]:
     return {"role": "assistant", "content": text, **more}
 
 
+def call(name: str) -> dict[str, Any]:
+    """Write one call; its id is its name."""
+    return {"id": name, "function": {"name": name, "arguments": "{}"}}
+
+
 def calls(*names: str, text: str | None = None) -> dict[str, Any]:
-    """Write an assistant message that calls tools; a call's id is its name."""
-    written = [{"id": name, "function": {"name": name, "arguments": "{}"}} for name in names]
-    return {"role": "assistant", "content": text, "tool_calls": written}
+    """Write an assistant message that calls tools."""
+    return {"role": "assistant", "content": text, "tool_calls": [call(name) for name in names]}
 
 
 def result(name: str, content: str = "ok") -> dict[str, Any]:

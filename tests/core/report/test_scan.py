@@ -11,7 +11,7 @@ from loopguard_core.guard import Action, Finding, LoopGuard, Policy, Verdict
 from loopguard_core.report import ScanRow, scan, scan_reply, scan_run
 from loopguard_core.transcripts import Saved, SavedReply, Unreadable
 
-from .scripted import ScriptedGuard, bot, calls, result, run_of, user, verdict
+from .scripted import ScriptedGuard, bot, call, calls, result, run_of, user, verdict
 
 STUCK = [user(), *[calls("a"), result("a", "none")] * 12]
 KEYS = [
@@ -78,6 +78,13 @@ def test_what_came_after_a_cut() -> None:
     )
     assert (row.at_message, row.messages_after) == (1, 1)
     assert row.tokens_after == (len(text) - 32 + 8) // 4
+
+
+def test_what_came_after_a_cut_behind_reasoning() -> None:
+    """Reasoning that was read before the cut did not come after it."""
+    script = {"content so": verdict(Action.HALT)}
+    row = scripted(script, bot("so", reasoning="r" * 400, tool_calls=[call("abcdef")]))
+    assert row.tokens_after == len("abcdef{}") // 4
 
 
 def test_one_episode_is_listed_once() -> None:

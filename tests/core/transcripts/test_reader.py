@@ -154,6 +154,7 @@ def test_another_encoding_is_named() -> None:
         (f"[{RUN},\n{OTHER},\n{RUN[:-9]}", ["a", "b", 3], "not JSON: "),
         (f"[{RUN}\n{OTHER}]", ["a", 2], "not JSON: Expecting ',' or ']'"),
         (f"[{RUN},\n]", ["a", 2], "not JSON: Expecting value"),
+        (f"\n\n[{RUN},\n]", ["a", 4], "not JSON: Expecting value"),
         (f"[{RUN}]\n{OTHER}\n", ["a", 2], "not JSON: Extra text after the array"),
         (f"\n[{RUN},\n3,\n{OTHER}]", ["a", 3, "b"], ""),
         (f"[{json.dumps(USER)},\n{json.dumps(USER)[:-3]}", ["runs", 2], "not JSON: "),
