@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, StrictInt, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, StrictBool, StrictInt, ValidationInfo, field_validator
 
 from .fingerprints import CLEANED_TOOLS, MAX_RESULT_BYTES
 
@@ -47,7 +47,7 @@ class ToolLoopConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    enabled: bool = True
+    enabled: StrictBool = True
     window: StrictInt = 30
     generic_warn: StrictInt = 5
     generic_critical: StrictInt = 10

@@ -20,9 +20,9 @@ _MESSAGES: Final[dict[DetectorName, str]] = {
     "post_compaction": "CRITICAL: after compaction, {tool} has given the same result to the same "
     "call {count} times",
     "global_circuit_breaker": "CRITICAL: global circuit breaker: attempt {count} of {tool} with "
-    "the same arguments, and every one gave the same result",
-    "no_progress": "BLOCKED: attempt {count} of {tool} with the same arguments, and every one "
-    "gave the same result",
+    "the same arguments; those before it all gave the same result",
+    "no_progress": "BLOCKED: attempt {count} of {tool} with the same arguments; those before it "
+    "all gave the same result",
     "ping_pong": "{mark}: ping-pong: {tool} and another call have alternated for {count} calls, "
     "and neither result changes",
     "generic_repeat": "{mark}: attempt {count} of {tool} with the same arguments",

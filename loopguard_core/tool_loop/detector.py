@@ -60,14 +60,10 @@ class ToolLoopDetector:
         return self._config
 
     def check(self, tool: str, args: object) -> Decision:
-        """Judge the call that is about to run; changes nothing.
-
-        Args:
-            tool: The tool's name.
-            args: Its arguments, any value.
+        """Judge a call, with arguments of any kind, that is about to run; changes nothing.
 
         Returns:
-            The first heuristic that fires, in the order of `DetectorName`.
+            The decision of the first heuristic that fires, in the order of `DetectorName`.
         """
         if not self._config.enabled:
             return UNDECIDED
@@ -110,14 +106,7 @@ class ToolLoopDetector:
     def observe_result(
         self, tool: str, args: object, result: object, *, is_error: bool = False
     ) -> None:
-        """Remember a call that ran, and what it gave.
-
-        Args:
-            tool: The tool's name.
-            args: What it ran with, any value.
-            result: What came back, any value; see `result_fingerprint`.
-            is_error: True if the tool failed.
-        """
+        """Remember a call that ran, and what it gave; see `result_fingerprint`."""
         config = self._config
         if not config.enabled:
             return

@@ -70,6 +70,8 @@ def test_a_critical_is_raised_to_its_warning(given: dict[str, Any], resolved: An
     [
         *[(field, value) for field in NUMBERS for value in ("3", 3.0, True)],
         *[(field, None) for field in NUMBERS if field != "max_result_bytes"],
+        ("enabled", 1),
+        ("enabled", "yes"),
         ("cleaned_tools", "run_terminal"),
         ("generic_warning", 3),
     ],
