@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -150,8 +150,8 @@ class ActivityTail:
 
     def is_stale(self, newest: int) -> bool:
         """Return whether each of the *newest* entries also stands before them in the tail."""
-        latest = list(islice(reversed(self._entries), newest))
-        return all(self._distinct.count(entry) > latest.count(entry) for entry in set(latest))
+        latest = Counter(islice(reversed(self._entries), newest))
+        return all(self._distinct.count(entry) > count for entry, count in latest.items())
 
     def _file(self, request: Entry, response: Entry, *, added: bool) -> None:
         """File what a call returned under the call, if these two neighbours are call and answer."""

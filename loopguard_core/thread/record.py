@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -53,7 +52,7 @@ def unpack(text: str) -> list[Record]:
     try:
         data = base64.b64decode(text, validate=True)
         return [_unpacked(*fields) for fields in _LAYOUT.iter_unpack(data)]
-    except (binascii.Error, struct.error) as error:
+    except (ValueError, struct.error) as error:  # not base64, or not whole records
         raise InvalidInputError("snapshot.records", text, "packed records") from error
 
 

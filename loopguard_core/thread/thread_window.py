@@ -33,8 +33,8 @@ class ThreadWindow:
 
     Attributes:
         records: One for each message, oldest first.
-        labels: Of the newest read messages, oldest first.
-        text_runs: Of the last read messages, oldest first.
+        labels: Of the newest read messages, oldest first; may reach behind a small window.
+        text_runs: Of the last read messages, likewise.
         turn_begins: True if the next message begins a turn.
     """
 
@@ -168,6 +168,3 @@ class ThreadWindow:
         self._suffix.drop_oldest()
         if record.entry is not None:
             self._results.drop_oldest(record.entry)
-        for trail in (self.labels, self.text_runs):
-            if len(trail) > len(self._suffix.keys):
-                trail.popleft()

@@ -102,6 +102,13 @@ def test_a_stuck_thread_that_is_trimmed() -> None:
     assert watch.describe() == "repeated_result_run"
 
 
+def test_a_stuck_thread_that_is_trimmed_to_less_than_is_confirmed() -> None:
+    """A thread of one message is followed although more are known that look like it."""
+    watch, answers = _after(_said("a") * 5, _said("a"), _said("a"), _said("a", "b"))
+    assert answers == [0, 1, 1, 1]
+    assert watch.snapshot()["records"] == _pushed([*_said("a") * 5, *_said("b")])["records"]
+
+
 def test_the_same_last_message_does_not_hide_a_trimmed_head() -> None:
     """More than the message at the old end is compared, so a common one does not mislead."""
     watch, answers = _after(_said("a", "b", "c", "go on"), _said("c", "go on", "d", "go on"))

@@ -52,6 +52,7 @@ _options = st.builds(
     min_pattern_length=_numbers,
     max_pattern_length=_numbers,
     min_result_repetitions=_numbers,
+    min_stale_activities=_numbers,
 )
 
 
@@ -174,6 +175,53 @@ def test_skip(skip: Any, name: str | None) -> None:
     watch = ThreadWatch()
     watch.extend(calls(READ) * 5)
     assert watch.describe(skip=skip) == name
+
+
+def test_equal_results_of_two_turns_are_no_run() -> None:
+    """A person who asks for the same thing again does not make the agent stuck."""
+    watch = ThreadWatch()
+    for _ in range(3):
+        watch.begin_turn()
+        watch = _resumed(watch)
+        watch.extend([Message.user("look"), *calls(READ), Message.bot("again"), *calls(READ)])
+    skip = {"repeated_suffix", "repeated_activity_tail"}
+    assert watch.describe(skip=skip) is None
+    watch.begin_turn()
+    watch.extend([m for n in range(3) for m in [Message.bot(str(n)), *calls(READ)]])
+    assert watch.find(skip=skip) == Cycle("repeated_result_run", 3, ("read",))
+
+
+@pytest.mark.parametrize(
+    ("thread", "newest", "name"),
+    [
+        (calls(READ) * 2, 1, "repeated_suffix"),
+        (calls(READ) * 2, 0, None),
+        (TALKED_OVER, 1, "repeated_result_run"),
+        ([*TALKED_OVER, Message.bot("so")], 1, None),
+        ([*TALKED_OVER, Message.bot("so")], 2, "repeated_result_run"),
+        (ROTATION, 1, "repeated_activity_tail"),
+        (ROTATION, 0, None),
+        ([Message.bot(CHURN), Message.user("hm")], 1, None),
+        ([Message.bot(CHURN), Message.user("hm")], 2, "repeated_message_text_run"),
+    ],
+)
+def test_newest_evidence(thread: list[Message], newest: int, name: str | None) -> None:
+    """What was found before the newest messages came is not found again."""
+    watch = ThreadWatch()
+    watch.extend(thread)
+    cycle = watch.find(newest=newest)
+    assert (None if cycle is None else cycle.name) == name
+
+
+def test_a_tail_that_has_just_brought_something_new_is_spared() -> None:
+    """With the option, the newest activities must stand before them in the tail as well."""
+    options = CycleOptions(min_stale_activities=2)
+    watch = ThreadWatch(options=options)
+    watch.extend(ROTATION)
+    assert watch.describe() is None
+    assert describe_thread_cycle(ROTATION, options) is None
+    watch.extend(calls(("ls", 1, 1)))
+    assert watch.describe() == "repeated_activity_tail"
 
 
 def _without_polls(message: Mapping[str, object]) -> Mapping[str, object] | None:
