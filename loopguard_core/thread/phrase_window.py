@@ -19,8 +19,12 @@ class PhraseWindow:
     """Counts words, phrases of `ngram` words, line feeds and the words that lead lines.
 
     Every figure is kept up to date as words come and go, so that a step costs the same however
-    large the window is. `add` may leave one word too many, for the caller to judge; `trim` then
-    drops the oldest. Source: thread specification, section 8.2.
+    large the window is. The oldest word leaves when the next one comes, so what is judged in
+    between has up to *size* + 1 words. Source: thread specification, section 8.2.
+
+    Args:
+        ngram: Words in a phrase.
+        size: Words in the window.
 
     Attributes:
         newlines: Line feeds before the words in the window.

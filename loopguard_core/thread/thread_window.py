@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ThreadWindow"]
 
-_LABELS: Final = 16
+_LABELS: Final = 16  # reach behind notices and talk to the newest result
 _EVIDENCE: Final = 4
 
 
@@ -68,7 +68,9 @@ class ThreadWindow:
     def withdraw(self, count: int) -> None:
         """Forget the newest *count* messages, which are no longer part of the thread."""
         for _ in range(count):
-            if self.records.pop().is_read:
+            record = self.records.pop()
+            self.turn_begins |= record.begins_turn  # of what comes in its place
+            if record.is_read:
                 for trail in (self.labels, self.text_runs):
                     if trail:
                         trail.pop()

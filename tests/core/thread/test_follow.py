@@ -123,6 +123,24 @@ def test_rewinding_is_no_repetition() -> None:
     assert watch.describe() is None
 
 
+def test_a_turn_still_begins_where_its_first_message_was_replaced() -> None:
+    """Results before the turn stay no evidence when the person's message is rewritten."""
+    before = [m for n in range(2) for m in [*_said(n), *calls(("ls", {}, "a"))]]
+    watch, _ = _after(before)
+    watch.begin_turn()
+    watch.follow([*before, Message.user("agian")])
+    watch.follow([*before, Message.user("again"), *calls(("ls", {}, "a"))])
+    assert watch.describe() is None
+
+
+def test_messages_that_are_passed_over_mark_their_place() -> None:
+    """A thread is followed over what the host leaves out of account, forwards and back."""
+    history = _said("a", "note", "b", "note")
+    watch = ThreadWatch(reading=lambda message: None if message["text"] == "note" else message)
+    stops = (4, 1, 3, 4, 4)
+    assert [watch.follow(history[:stop]) for stop in stops] == [0, 1, 1, 3, 4]
+
+
 def test_pushing_and_following_mix() -> None:
     """A pushed message is part of the thread that is followed."""
     watch = ThreadWatch()
