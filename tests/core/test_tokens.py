@@ -212,10 +212,15 @@ def test_the_network_is_asked_on_request_only(monkeypatch: pytest.MonkeyPatch) -
 
     def fetch(name: str) -> tiktoken.Encoding:
         asked.append(name)
-        return tiktoken.Encoding(name, pat_str=r"\w+", mergeable_ranks=RANKS, special_tokens={})
+        special = {"<|endoftext|>": 999}
+        return tiktoken.Encoding(
+            name, pat_str=r"\w+", mergeable_ranks=RANKS, special_tokens=special
+        )
 
     monkeypatch.setattr(tiktoken, "get_encoding", fetch)
-    assert tiktoken_estimator(allow_download=True)(_text("abcd")) == MESSAGE_TOKENS + 1
+    estimate = tiktoken_estimator(allow_download=True)
+    assert estimate(_text("abcd")) == MESSAGE_TOKENS + 1
+    assert estimate(_text("<|endoftext|>")) > MESSAGE_TOKENS + 1
     assert asked == ["o200k_base"]
 
 

@@ -124,9 +124,14 @@ def units(messages: Sequence[Message]) -> list[tuple[int, ...]]:
             [call("1"), result()], [(0, 1)], id="a result that lost the id its call still has"
         ),
         pytest.param(
-            [call(""), result(""), call(""), result("")],
-            [(0, 1), (2, 3)],
+            [call("", arguments=[1]), U, call("", arguments=[2]), result("", arguments=[1]), B],
+            [(0, 3), (1,), (2,), (4,)],
             id="an empty id is no id",
+        ),
+        pytest.param(
+            [B, *in_group(1, call("1")), call("2"), result("1"), result("2")],
+            [(0,), (1, 3), (2, 4)],
+            id="a group does not join what has none",
         ),
         pytest.param(
             [*in_group(1, R, B, call("1")), *in_group(2, B), result("1")],

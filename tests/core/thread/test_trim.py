@@ -267,6 +267,13 @@ def test_a_budget_that_cannot_be_met() -> None:
     assert result_of(plan.replaced[5]) == "[... 9000 characters left out ...]"
 
 
+@pytest.mark.parametrize(("length", "is_cut"), [(100, False), (101, True)])
+def test_a_short_result_is_never_cut(length: int, is_cut: bool) -> None:
+    """Up to 100 characters a result stays whole, so a marker is never cut again."""
+    plan = Trimmer(max_tokens=1, estimate=chars_estimate).plan(exchange(1, "x" * length))
+    assert (1 in plan.replaced) == is_cut
+
+
 def test_what_is_not_reached_is_left_alone() -> None:
     """Only what is kept, and the first unit that does not fit, is priced and checked."""
     priced: list[object] = []
