@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from .verdict import Action, Finding, Verdict
+from loopguard_core.fingerprint import digest_text
+
+from .guidance import block_text
+from .verdict import ALLOWED, Action, Finding, Verdict
 
 __all__ = ["CallLedger", "CheckedCall", "OpenCall"]
 
-# A batch of more calls than this is unheard of, and state has to stay bounded.
-_MAX_KEPT: Final = 64
+# State has to stay bounded; a batch of more calls than this is unheard of.
+_MAX_OPEN: Final = 48
+_MAX_CHECKED: Final = 32
+_ID_CHARS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,28 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCall:
-    """What a call with an id was told in the model step under way."""
+    """What a call with an id was told in the model step under way.
+
+    Args:
+        call_id: The provider's id.
+        fingerprint: The call's fingerprint.
+        action: ALLOW, BLOCK or HALT.
+        finding: Why; None if nothing was found that speaks against the call.
+    """
 
     call_id: str
     fingerprint: str
-    verdict: Verdict
+    action: Action
+    finding: Finding | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the call got."""
+        if self.finding is None:
+            return ALLOWED
+        refused = self.action >= Action.BLOCK
+        findings = (self.finding,)
+        return Verdict(self.action, findings, block_text(findings) if refused else "")
 
 
 @dataclass(slots=True)
@@ -50,6 +72,7 @@ class CallLedger:
 
     def earlier_verdict(self, call_id: str | None, fingerprint: str) -> Verdict | None:
         """Return what this very call was told in the step under way, or None."""
+        call_id = _bounded(call_id)
         for call in self.checked:
             if call.call_id == call_id and call.fingerprint == fingerprint:
                 return call.verdict
@@ -57,12 +80,14 @@ class CallLedger:
 
     def record(self, call: OpenCall, verdict: Verdict) -> None:
         """Remember the verdict on *call*, which is open from now on if it may run."""
-        if call.call_id is not None:
-            self.checked.append(CheckedCall(call.call_id, call.fingerprint, verdict))
-            del self.checked[:-_MAX_KEPT]
+        call_id = _bounded(call.call_id)
+        if call_id is not None:
+            finding = verdict.findings[0] if verdict.findings else None
+            self.checked.append(CheckedCall(call_id, call.fingerprint, verdict.action, finding))
+            del self.checked[:-_MAX_CHECKED]
         if verdict.action < Action.BLOCK:
-            self.open.append(call)
-            del self.open[:-_MAX_KEPT]
+            self.open.append(call if call.call_id == call_id else replace(call, call_id=call_id))
+            del self.open[:-_MAX_OPEN]
 
     def answer(self, call_id: str | None, fingerprint: str) -> OpenCall | None:
         """Close the call that a result belongs to; None if no such call is open.
@@ -70,6 +95,7 @@ class CallLedger:
         A call whose id was sent again in a later step is closed as often as it was opened.
         Without a call of that id, the oldest equal one is taken to be meant.
         """
+        call_id = _bounded(call_id)
         equal = [call for call in self.open if call.fingerprint == fingerprint]
         same = [call for call in equal if call_id is not None and call.call_id == call_id]
         done = same or equal[:1]
@@ -91,3 +117,8 @@ class CallLedger:
         """Forget every call."""
         self.open.clear()
         self.checked.clear()
+
+
+def _bounded(call_id: str | None) -> str | None:
+    """Return *call_id*, or a digest of one that is longer than any provider's."""
+    return call_id if call_id is None or len(call_id) <= _ID_CHARS else digest_text(call_id)

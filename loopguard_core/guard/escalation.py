@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-
-from pydantic import BaseModel, ConfigDict
 
 from .guidance import block_text, cut_text, nudge_text
 from .verdict import Action, Finding, Verdict
@@ -17,7 +16,8 @@ __all__ = ["Escalation", "Standing", "Totals"]
 _NO_STEP: Final = -1
 
 
-class Totals(BaseModel):
+@dataclass(slots=True)
+class Totals:
     """What happened in a run so far; a new turn does not reset it.
 
     Args:
@@ -28,8 +28,6 @@ class Totals(BaseModel):
         halts: Verdicts that ended the run.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     calls: int = 0
     nudges: int = 0
     blocks: int = 0
@@ -37,7 +35,8 @@ class Totals(BaseModel):
     halts: int = 0
 
 
-class Standing(BaseModel):
+@dataclass(slots=True)
+class Standing:
     """How a run stands with its policy: the counters that make a verdict stronger.
 
     Args:
@@ -49,14 +48,12 @@ class Standing(BaseModel):
         totals: What never starts over.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     sightings: int = 0
     sighted_step: int = _NO_STEP
     blocks_in_row: int = 0
     blocked_step: int = _NO_STEP
     cuts_in_row: int = 0
-    totals: Totals = Totals()
+    totals: Totals = field(default_factory=Totals)
 
 
 class Escalation:
@@ -69,7 +66,7 @@ class Escalation:
 
     def __init__(self, policy: Policy, standing: Standing | None = None) -> None:
         self._policy = policy
-        self.standing = standing or Standing(totals=Totals())
+        self.standing = standing or Standing()
 
     def begin_turn(self) -> None:
         """Start every count over but the totals."""

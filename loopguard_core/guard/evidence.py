@@ -25,8 +25,8 @@ _CALLS: Final = {
 }
 
 _THREADS: Final = {
-    "repeated_suffix": "The last messages are {n} copies of one pattern.",
-    "repeated_activity_tail": "The last {n} tool messages mostly repeat each other.",
+    "repeated_suffix": "The last messages are {n} copies of one pattern{shown}.",
+    "repeated_activity_tail": "The last {n} tool messages mostly repeat each other{shown}.",
     "repeated_result_run": "{what} gave the same result {n} times in a row.",
     "repeated_message_text_run": "A message repeats its own sentences.",
 }
@@ -52,7 +52,8 @@ def unanswered_finding(tool: str, count: int) -> Finding:
 def cycle_finding(cycle: Cycle) -> Finding:
     """Make the finding of a thread heuristic."""
     what = _quoted(cycle.evidence[0]) if cycle.evidence else "A tool"
-    message = _THREADS[cycle.name].format(n=cycle.count, what=what)
+    shown = f" ({', '.join(map(_quoted, cycle.evidence))})" if cycle.evidence else ""
+    message = _THREADS[cycle.name].format(n=cycle.count, what=what, shown=shown)
     return Finding(f"thread.{cycle.name}", "warn", cycle.count, message, cycle.evidence)
 
 

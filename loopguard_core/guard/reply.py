@@ -22,7 +22,7 @@ __all__ = ["GuardedReply"]
 _STRIDE_CHARS: Final = 64
 
 # A call's arguments hold code and data, whose repetitions are none of a phrase watcher's business.
-_PROSE: Final = frozenset({"content", "reasoning"})
+_ARGUMENTS: Final = "tool:"
 
 
 class GuardedReply:
@@ -48,16 +48,14 @@ class GuardedReply:
 
         Args:
             text: The piece, possibly empty. Nothing but a bounded tail of it is kept.
-            channel: What it belongs to: `content`, `reasoning`; any other is a call's arguments.
+            channel: What it belongs to: `content`, `reasoning`, or `tool:` and any mark of the
+                call whose arguments they are.
 
         Returns:
             ALLOW, or HALT to cut this reply; from then on always the same verdict. The same
             finding with ALLOW where the policy does not interfere.
         """
-        if (
-            self._verdict is not ALLOWED
-            or "thread.stream_guard" in self._guard.policy.disabled_detectors
-        ):
+        if self._verdict is not ALLOWED or self._off or channel.startswith(_ARGUMENTS):
             return self._verdict
         state = self._channels.get(channel)
         if state is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from loopguard_core.message import as_messages, type_of
@@ -21,7 +22,7 @@ from .guidance import without_guidance
 from .listener import EventKind, VerdictEvent, notify
 from .reading import MessageReading
 from .reply import GuardedReply
-from .snapshot import RunSnapshot
+from .snapshot import RunSnapshot, naming
 from .verdict import ALLOWED, Action, Finding, Verdict
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class GuardedRun:
     @property
     def totals(self) -> Totals:
         """A copy of what happened so far; a new turn does not reset it."""
-        return self._escalation.standing.totals.model_copy()
+        return replace(self._escalation.standing.totals)
 
     def begin_turn(self, history: Sequence[Mapping[str, object]] = ()) -> None:
         """Take note that a person spoke: what was called before is no evidence any more.
@@ -236,10 +237,12 @@ class GuardedRun:
         """Build the run that *snapshot* saved; see `LoopGuard.resume`."""
         record = RunSnapshot.read(snapshot)
         run = cls(guard, record.run_id)
-        run._watch = ThreadWatch.restore(
-            record.thread, options=guard.thread, reading=MessageReading(guard.policy)
-        )
-        run._tool_loop = ToolLoopDetector.restore(record.tool_loop, guard.tool_loop)
+        with naming("snapshot.thread"):
+            run._watch = ThreadWatch.restore(
+                record.thread, options=guard.thread, reading=MessageReading(guard.policy)
+            )
+        with naming("snapshot.tool_loop"):
+            run._tool_loop = ToolLoopDetector.restore(record.tool_loop, guard.tool_loop)
         run._calls = record.calls
         run._escalation = Escalation(guard.policy, record.standing)
         run._step = record.step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -13,15 +14,15 @@ from .escalation import Standing
 from .verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["RunSnapshot"]
+__all__ = ["RunSnapshot", "naming"]
 
 
 class RunSnapshot(BaseModel):
     """Everything `LoopGuard.resume` needs to go on with identical verdicts.
 
-    Its parts bound it: 64 open calls, 64 checked ones, and what the detectors keep (digests of
+    Its parts bound it: 48 open calls, 32 checked ones, and what the detectors keep (digests of
     512 messages and of 30 calls), together below 64 kB.
     """
 
@@ -45,9 +46,16 @@ class RunSnapshot(BaseModel):
         Raises:
             InvalidInputError: It is something else, or of a version this release cannot read.
         """
-        try:
+        with naming("snapshot"):
             return cls.model_validate(snapshot)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(["snapshot", *map(str, first["loc"])])
-            raise InvalidInputError(field, first["input"], first["msg"].lower()) from error
+
+
+@contextmanager
+def naming(part: str) -> Iterator[None]:
+    """Turn a validation error into one that names the field below *part*, and its value."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join([part, *map(str, first["loc"])])
+        raise InvalidInputError(field, first["input"], first["msg"].lower()) from error

@@ -1,0 +1,1 @@
+"""Tests of the guard: findings in, a verdict out."""

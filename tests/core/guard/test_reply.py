@@ -1,0 +1,108 @@
+"""Replies watched while they stream: what is cut, what never is, and where pieces end."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loopguard_core import Action, GuardedReply, LoopGuard, Policy
+from tests.scenarios import (
+    CSV_NUMBERS,
+    EQUAL_LOG_LINES,
+    HEX_DUMP,
+    LOOPING_TEXT,
+    REFRAIN,
+    SIMILAR_JSON,
+    ZERO_MATRIX,
+)
+
+HEALTHY = {
+    "zero matrix": ZERO_MATRIX * 6,
+    "hex dump": HEX_DUMP * 3,
+    "refrain": REFRAIN * 3,
+    "similar objects": SIMILAR_JSON,
+    "equal log lines": EQUAL_LOG_LINES,
+    "csv of numbers": CSV_NUMBERS * 3,
+    "log with times": "".join(
+        f"12:{n // 60:02}:{n % 60:02} INFO worker heartbeat ok\n" for n in range(200)
+    ),
+    "table": "| name | count | state |\n|---|---|---|\n"
+    + "".join(f"| item {n} | {n % 7} | ready |\n" for n in range(150)),
+    "unit tests": "".join(
+        f"def test_case_{n}():\n    assert compute({n}) == {n * n}\n\n" for n in range(60)
+    ),
+}
+
+
+def cut_at(text: str, pieces: list[int], guard: LoopGuard | None = None) -> int | None:
+    """Feed *text* in pieces of the given sizes, in turn; return where it was cut."""
+    reply = (guard or LoopGuard()).start_run().watch_reply()
+    start = number = 0
+    while start < len(text):
+        size = pieces[number % len(pieces)]
+        if reply.feed(text[start : start + size]).action is Action.HALT:
+            return start
+        start, number = start + size, number + 1
+    return None
+
+
+@pytest.mark.parametrize("text", HEALTHY.values(), ids=HEALTHY)
+def test_healthy_replies_are_never_cut(text: str) -> None:
+    """Data repeats itself; that is no loop."""
+    assert cut_at(text, [4]) is None
+
+
+@pytest.mark.parametrize("channel", ["content", "reasoning", "thinking"])
+def test_a_phrase_that_comes_again_and_again_is_cut(channel: str) -> None:
+    """Text and thinking are watched alike."""
+    reply = LoopGuard().start_run().watch_reply()
+    assert reply.feed(LOOPING_TEXT, channel).action is Action.HALT
+    assert reply.finding is not None
+    assert reply.finding.detector == "thread.stream_guard"
+
+
+def test_a_cut_stays_a_cut() -> None:
+    """Once a reply was cut, every later piece says so again, with the same finding."""
+    reply = LoopGuard().start_run().watch_reply()
+    first = reply.feed(LOOPING_TEXT)
+    assert reply.feed("Something else entirely.") == first
+    assert reply.feed_call("read", {}) == first
+
+
+def test_arguments_of_a_call_are_code_and_data() -> None:
+    """A phrase watcher has no business in what a tool is given."""
+    reply = LoopGuard().start_run().watch_reply()
+    assert reply.feed(LOOPING_TEXT, "tool:0").action is Action.ALLOW
+
+
+@settings(derandomize=True, max_examples=40, deadline=None)
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=6))
+def test_where_pieces_end_does_not_matter(pieces: list[int]) -> None:
+    """The same text is cut in the piece that brings the same character."""
+    exact = _exact_cut(LOOPING_TEXT)
+    start = cut_at(LOOPING_TEXT, pieces)
+    assert start is not None
+    assert start <= exact < start + max(pieces)
+
+
+def _exact_cut(text: str) -> int:
+    reply: GuardedReply = LoopGuard().start_run().watch_reply()
+    return next(i for i, c in enumerate(text) if reply.feed(c).action is Action.HALT)
+
+
+def test_the_stream_guard_can_be_disabled() -> None:
+    """A disabled detector finds nothing."""
+    off = Policy(disabled_detectors=frozenset({"thread.stream_guard"}))
+    assert cut_at(LOOPING_TEXT, [4], LoopGuard(policy=off)) is None
+
+
+def test_an_observing_policy_reports_once_and_cuts_nothing() -> None:
+    """The finding is there, and listeners hear of it once."""
+    events: list[object] = []
+    guard = LoopGuard(policy=Policy.observe(), listeners=(events.append,))
+    reply = guard.start_run().watch_reply()
+    for _ in range(3):
+        assert reply.feed(LOOPING_TEXT).action is Action.ALLOW
+    assert reply.finding is not None
+    assert len(events) == 1
