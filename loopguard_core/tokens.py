@@ -50,12 +50,13 @@ BLOCK_TOKENS: Final = 1_000
 """The price of one element of a message's `blocks` (an image, a file, a sound).
 
 Nobody can read the true price off the message. An image of a megapixel costs 765 tokens at
-OpenAI and about 1,400 at Anthropic; too low a guess would overflow the context window.
+OpenAI and about 1,300 at Anthropic; too low a guess would overflow the context window.
 """
 
 _CHARS_PER_TOKEN: Final = 4
-# tiktoken's work on a run without white space grows faster than the run, and its pattern fails on
-# very long ones. A cut costs a token or two, so a long text comes out about 0.3% too high.
+# tiktoken's work on a run without white space can grow faster than the run, and a million spaces
+# make its pattern overflow the stack (0.14). A cut costs a token or two, so a long text comes out
+# about 0.3% too high.
 _PIECE_CHARS: Final = 2_000
 
 

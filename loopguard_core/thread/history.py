@@ -52,7 +52,7 @@ class History:
         found: dict[int, Exchange] = {}
         sought: set[int] = set()
         for position in positions:
-            if not 0 <= position < len(self._messages):
+            if position not in range(len(self._messages)):
                 raise InvalidInputError("pinned", position, "positions of messages")
             unit = lone_exchange(self._messages, position)
             if unit is None:

@@ -349,6 +349,8 @@ def test_bad_options_are_named(options: dict[str, Any], named: str) -> None:
         ([U, 7], None, r"messages\[1\]: .*7"),
         ([U], [1], "pinned: .*1"),
         ([U], [-1], "pinned: .*-1"),
+        ([U], [0.5], r"pinned: .*0\.5"),
+        ([U], ["u"], "pinned: .*'u'"),
     ],
 )
 def test_bad_input_is_named(messages: Any, pins: Any, named: str) -> None:
