@@ -9,15 +9,17 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import before_model
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_core.guard.guidance import without_guidance
 from loopguard_langchain import LoopGuardCallbackHandler
 
-from .harness import MODES, blocking_guard, config, drive, failing_tool, search_tool
+from .harness import MODES, blocking_guard, config, drive, failing_tool, search_tool, warning_guard
 from .scripted import ScriptedModel, reply, tool_call
 
 HI: dict[str, Any] = {"messages": [HumanMessage("hi")]}
@@ -133,12 +135,33 @@ def test_an_interrupt_in_a_tool_is_no_failure() -> None:
         """Ask a person."""
         return str(interrupt(q))
 
-    model = ScriptedModel(script=[reply("", tool_call("ask", {"q": "ok?"})), reply("Done.")])
+    batch = [tool_call("ask", {"q": "ok?"}) for _ in range(3)]
+    model = ScriptedModel(script=[reply("", *batch), reply("Done.")])
     agent = create_agent(model, [ask], checkpointer=InMemorySaver())
-    handler = LoopGuardCallbackHandler(guard=blocking_guard(listeners=(heard.append,)))
+    handler = LoopGuardCallbackHandler(guard=warning_guard(listeners=(heard.append,)))
     thread = {**config(handler), "configurable": {"thread_id": "1"}}
-    assert agent.invoke(HI, thread)["__interrupt__"][0].value == "ok?"
-    result = agent.invoke(Command(resume="yes"), thread)
-    assert [message.text for message in result["messages"][-2:]] == ["yes", "Done."]
+    interrupts = agent.invoke(HI, thread)["__interrupt__"]
     assert heard == []
+    answers = {asked.id: str(number) for number, asked in enumerate(interrupts)}
+    result = agent.invoke(Command(resume=answers), thread)
+    texts = [without_guidance(message.text) for message in result["messages"][-4:]]
+    assert sorted(texts) == ["0", "1", "2", "Done."]
+    assert left_behind(handler) == 0
+
+
+def test_nothing_is_left_behind_when_another_handler_refuses_a_tool() -> None:
+    """The tool never reports its end then; it is forgotten with the run."""
+
+    class Refuses(BaseCallbackHandler):
+        raise_error = run_inline = True
+
+        def on_tool_start(self, *_: Any, **__: Any) -> None:
+            raise RuntimeError("not this one")
+
+    search, _ = search_tool()
+    handler = LoopGuardCallbackHandler()
+    with pytest.raises(RuntimeError):
+        create_agent(ScriptedModel(script=[STUCK]), [search]).invoke(
+            HI, {"callbacks": [handler, Refuses()]}
+        )
     assert left_behind(handler) == 0

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from loopguard_core import GuardedReply, GuardedRun, Verdict
 
-from ._results import result_of
+from ._results import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,9 +82,9 @@ class LiveRun:
         return OpenCall(name, arguments, call_id)
 
     def judge(self, call: OpenCall) -> Verdict:
-        """Judge *call*, after those before it in its batch."""
+        """Judge *call*, and with it its whole batch in order, as none of them has run yet."""
         for member in call.batch:
-            if call.verdict is None and member.verdict is None:
+            if member.verdict is None:
                 member.verdict = self._check(member)
         if call.verdict is None:
             call.verdict = self._check(call)
@@ -103,10 +103,11 @@ class LiveRun:
         for call, answer in self._answers(thread):
             self._asked.remove(call)
             if answer is not None:
-                verdicts += [self.judge(call), self.observe(call, result_of(answer), is_error=True)]
+                outcome = outcome_of(answer, call.call_id)
+                verdicts += [self.judge(call), self.observe(call, *outcome)]
         return max(verdicts, key=lambda verdict: verdict.action, default=Verdict())
 
-    def observe(self, call: OpenCall, result: object, *, is_error: bool) -> Verdict:
+    def observe(self, call: OpenCall, result: object, is_error: bool) -> Verdict:
         """Take the result of *call*."""
         return self.run.observe_result(
             call.name, call.arguments, result, call_id=call.call_id, is_error=is_error
