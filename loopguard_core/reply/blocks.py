@@ -89,5 +89,6 @@ class Blocks:
 
 def _whole_characters(block: bytes) -> str:
     """Read a block that may begin inside a character, from its first whole one on."""
-    start = next(i for i, byte in enumerate(block) if byte & 0xC0 != 0x80)
-    return (block[start:] + block[:start]).decode("utf-8", "replace")
+    while block and not count_characters(block[:1]):
+        block = block[1:] + block[:1]
+    return block.decode("utf-8", "replace")

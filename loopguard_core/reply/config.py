@@ -140,9 +140,10 @@ class ReplyLoopConfig(BaseModel):
     def for_guard(cls) -> Self:
         """Return what a guard uses by default."""
         return cls(
-            exact=ExactConfig(min_span=240, check_every=1, history_bytes=17 * 1024),
-            window=20,
-            min_share=0.75,
+            exact=ExactConfig(min_span=240, check_every=1, history_bytes=33 * 1024),
+            window=12,
+            min_share=0.9,
+            min_span=400,
             shapes=True,
             prose_only=True,
             begun_bytes=128,

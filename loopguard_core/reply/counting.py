@@ -13,7 +13,7 @@ __all__ = ["CountingLines", "CountingText"]
 # A whole number on its own, with the ending of an ordinal; no part of a time, a date, a
 # decimal number or a name.
 _NUMBER: Final = re.compile(
-    r"(?<![\w.:/,-])\d{1,9}(?=(?:st|nd|rd|th)?(?![\w:/-]|[.,]\d))", re.ASCII
+    r"(?<![\w.:/,-])\d{1,9}(?=(?:st|nd|rd|th)?(?![\w/-]|[.,:]\d))", re.ASCII
 )
 _DIGIT: Final = re.compile(r"[0-9]")
 _ORDINAL: Final = re.compile(r"#(?:st|nd|rd|th)\b")
@@ -45,7 +45,7 @@ class CountingText:
         times = 0
         if sentence.text:
             times = self._sentences.add(sentence.text)
-            self._line = f"{self._line} {sentence.text}"[: _MAX_CHARS + 1]
+            self._line = f"{self._line} {sentence.text}".lstrip()[: _MAX_CHARS + 1]
         if sentence.ends_line and self._line:
             times = max(times, self._lines.add(self._line))
             self._line = ""
@@ -76,16 +76,18 @@ class CountingLines:
         Returns:
             Lines in a row, this one included; 0 if it counts nothing.
         """
-        if len(line) > _MAX_CHARS or not _DIGIT.search(line) or _NOT_PROSE.search(line):
-            self._times = 0
-            self._line = ""
+        numbers: tuple[int, ...] = ()
+        template = ""
+        if len(line) <= _MAX_CHARS and _DIGIT.search(line) and not _NOT_PROSE.search(line):
+            numbers = tuple(map(int, _NUMBER.findall(line)))
+            template = _ORDINAL.sub("#", _NUMBER.sub("#", line.lower()))
+        if not numbers or not _says_something(template):
+            self._line, self._times = "", 0
             return 0
-        numbers = tuple(map(int, _NUMBER.findall(line)))
-        template = _ORDINAL.sub("#", _NUMBER.sub("#", line.lower()))
         step = self._common_step(numbers) if template == self._line else 0
         if not step:
-            self._times = 1 if numbers and _WORD.search(template) else 0
-        elif step == self._step or self._times == 1:
+            self._times = 1
+        elif self._times == 1 or step == self._step:
             self._times += 1
         else:
             self._times = 2
@@ -97,3 +99,12 @@ class CountingLines:
         steps = {new - old for new, old in zip(numbers, self._numbers, strict=True)} - {0}
         step = steps.pop() if len(steps) == 1 else 0
         return step if abs(step) == 1 else 0
+
+
+def _says_something(template: str) -> bool:
+    """Return True if there is a word; two, if the counter is but a number in a list.
+
+    A list of equal labels is a healthy answer to many questions.
+    """
+    words = len(_WORD.findall(template))
+    return words > (template[0] == "#")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .passage import Passage
-from .repeats import RepeatWindow
+from .line_kind import LineKind
 from .said import Said
+
+if TYPE_CHECKING:
+    from .passage import Passage
+    from .repeats import RepeatWindow
 
 __all__ = ["CycleDetector"]
 
@@ -45,14 +48,15 @@ class CycleDetector:
         self._known: dict[int, _Known] = {}
         self._place = 0
 
-    def add(self, key: str, text: str, size: int, *, repeats_count: bool = True) -> Said:
+    def add(self, key: str, text: str, size: int, kind: LineKind) -> Said:
         """Take the next counted sentence.
 
         Args:
             key: What makes it the same as another; see `key_of`.
             text: The sentence.
             size: Its bytes.
-            repeats_count: False keeps it out of the window if it is a repeat.
+            kind: What it looks like. Of what is not prose, only what is new is in the window:
+                that speaks against a loop, and its repeats do not speak for one.
         """
         fingerprint = hash(key)
         before = self._known.pop(fingerprint, None)
@@ -65,9 +69,9 @@ class CycleDetector:
         self._known[fingerprint] = now  # the newest last, so that the first is the oldest
         self._place += 1
         count = 0
-        if repeats_count or before is None:
+        if kind is LineKind.PROSE or before is None:
             count = self._window.add(now.times, size)
         if self._passage is not None:
             last_place = None if before is None else before.place
-            count = max(count, self._passage.add(fingerprint, size, last_place))
+            count = max(count, self._passage.add(fingerprint, size, kind, last_place))
         return Said(now.times, count, now.first)

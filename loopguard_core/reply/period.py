@@ -36,6 +36,7 @@ def doubled_suffix(text: bytes | bytearray, shortest: int, longest: int) -> int 
     width = len(needle)
     first = size - width - longest
     stop = size - shortest
+    period = shortest - 1
     for _ in range(_MAX_CANDIDATES):
         found = text.rfind(needle, first, stop)
         if found < 0:
@@ -44,7 +45,7 @@ def doubled_suffix(text: bytes | bytearray, shortest: int, longest: int) -> int 
         if text[size - 2 * period : size - period] == text[size - period :]:
             return period
         stop = found + width - 1
-    return _first_square(bytes(text[size - 2 * longest :]), size - width - found + 1)
+    return _first_square(bytes(text[size - 2 * longest :]), period + 1)
 
 
 def _first_square(text: bytes, shortest: int) -> int | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from .bm25 import SentenceIndex
+from .bm25 import SentenceIndex, Terms
 from .said import Said
 
 if TYPE_CHECKING:
+    from .config import ReplyLoopConfig
     from .repeats import RepeatWindow
     from .stems import Stems
 
@@ -19,42 +20,22 @@ class PhraseDetector:
     """Groups sentences that say the same, and counts how often the latest ones have been said.
 
     A sentence joins the group of the remembered sentence that is most similar to it, and each
-    group is remembered by its first sentence. Memory: stems and first text of the latest
-    `memory` groups. Source: reply specification, section 8.
+    group is remembered by its first sentence. Memory: terms and first text of the latest
+    `max_phrases` groups. Source: reply specification, section 8.
 
     Args:
+        config: Thresholds.
         window: The window that judges the numbers.
         stems: Where stems come from.
-        similarity: Share of a sentence's own score that joins it to a group, above 0.
-        memory: Groups that are remembered.
-        sample_chars: Characters of a first text that are kept.
     """
 
-    __slots__ = (
-        "_groups",
-        "_index",
-        "_memory",
-        "_sample_chars",
-        "_similarity",
-        "_stems",
-        "_window",
-    )
+    __slots__ = ("_config", "_groups", "_index", "_stems", "_window")
 
-    def __init__(
-        self,
-        window: RepeatWindow,
-        stems: Stems,
-        *,
-        similarity: float,
-        memory: int,
-        sample_chars: int,
-    ) -> None:
+    def __init__(self, config: ReplyLoopConfig, window: RepeatWindow, stems: Stems) -> None:
+        self._config = config
         self._window = window
         self._stems = stems
-        self._similarity = similarity
-        self._index = SentenceIndex(memory)
-        self._memory = memory
-        self._sample_chars = sample_chars
+        self._index = SentenceIndex(config.max_phrases)
         self._groups: dict[int, tuple[int, str]] = {}
 
     def add(self, words: list[str], text: str, size: int) -> Said:
@@ -65,12 +46,12 @@ class PhraseDetector:
             text: The sentence.
             size: Its bytes.
         """
-        counts = Counter(map(self._stems.stem, words))
-        group = self._index.most_similar(counts, len(words), self._similarity)
+        terms = self._terms(words)
+        group = self._index.most_similar(terms, self._config.similarity)
         if group is None:
-            times, first = 1, text[: self._sample_chars]
-            group = self._index.add(counts, len(words))
-            self._groups.pop(group - self._memory, None)
+            times, first = 1, text[: self._config.sample_bytes]
+            group = self._index.add(terms)
+            self._groups.pop(group - self._config.max_phrases, None)
         else:
             times, first = self._groups[group]
             times += 1
@@ -84,3 +65,19 @@ class PhraseDetector:
             size: Its bytes.
         """
         self._window.add(1, size)
+
+    def _terms(self, words: list[str]) -> Terms:
+        """Return the stems, and the figures if other ones make another sentence."""
+        counts = Counter(self._stems.of(words))
+        if not self._config.prose_only:
+            return Terms(counts, len(words))
+        return Terms(counts, len(words), frozenset(filter(_is_figure, counts)))
+
+
+def _is_figure(term: str) -> bool:
+    """Return True for a number and for a name of one letter: a step with others is another step.
+
+    Proofs case by case repeat their words far more than their figures: of the healthy labelled
+    texts, with figures aside 62% third sayings among 16 sentences, with figures 44%.
+    """
+    return len(term) == 1 or not term.isalpha()
