@@ -394,7 +394,7 @@ TUNED = (
     Scenario(
         "a-strict-guard-looks-at-the-call-alone",
         turn(*[call("poll", job=7)] * 10, DONE),
-        Outcome(9, blocked=1, nudges=5, detector="tool_loop.generic_repeat"),
+        Outcome(9, blocked=1, nudges=7, detector="converge.oscillation"),
         {"poll": counting("progress")},
         LoopGuard(policy=Policy.strict()),
     ),

@@ -13,8 +13,8 @@ from .verdict import ALLOWED, Action, Finding, Verdict
 __all__ = ["CallLedger", "CheckedCall", "OpenCall"]
 
 # State has to stay bounded; a batch of more calls than this is unheard of.
-_MAX_OPEN: Final = 48
-_MAX_CHECKED: Final = 32
+_MAX_OPEN: Final = 24
+_MAX_CHECKED: Final = 24
 _ID_CHARS: Final = 64
 
 
@@ -25,12 +25,12 @@ class OpenCall:
     Args:
         call_id: The provider's id; None where there is none.
         fingerprint: The call's fingerprint.
-        warning: What the check saw; it is delivered with the result.
+        warnings: What the check saw; it is delivered with the result.
     """
 
     call_id: str | None
     fingerprint: str
-    warning: Finding | None = None
+    warnings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +41,21 @@ class CheckedCall:
         call_id: The provider's id.
         fingerprint: The call's fingerprint.
         action: ALLOW, BLOCK or HALT.
-        finding: Why; None if nothing was found that speaks against the call.
+        findings: Why; empty if nothing was found that speaks against the call.
     """
 
     call_id: str
     fingerprint: str
     action: Action
-    finding: Finding | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         """The verdict that the call got."""
-        if self.finding is None:
+        if not self.findings:
             return ALLOWED
         refused = self.action >= Action.BLOCK
-        findings = (self.finding,)
-        return Verdict(self.action, findings, block_text(findings) if refused else "")
+        return Verdict(self.action, self.findings, block_text(self.findings) if refused else "")
 
 
 @dataclass(slots=True)
@@ -78,12 +77,18 @@ class CallLedger:
                 return call.verdict
         return None
 
+    def was_refused(self, call_id: str | None, fingerprint: str) -> bool:
+        """Return True if this very call was blocked, or ended the run, in the step under way."""
+        verdict = self.earlier_verdict(call_id, fingerprint)
+        return verdict is not None and verdict.action >= Action.BLOCK
+
     def record(self, call: OpenCall, verdict: Verdict) -> None:
         """Remember the verdict on *call*, which is open from now on if it may run."""
         call_id = _bounded(call.call_id)
         if call_id is not None:
-            finding = verdict.findings[0] if verdict.findings else None
-            self.checked.append(CheckedCall(call_id, call.fingerprint, verdict.action, finding))
+            self.checked.append(
+                CheckedCall(call_id, call.fingerprint, verdict.action, verdict.findings)
+            )
             del self.checked[:-_MAX_CHECKED]
         if verdict.action < Action.BLOCK:
             self.open.append(call if call.call_id == call_id else replace(call, call_id=call_id))

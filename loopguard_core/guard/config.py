@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from loopguard_core.converge import ConvergeConfig, Response
 from loopguard_core.thread import CycleOptions, StreamGuardOptions
 from loopguard_core.tool_loop import ToolLoopConfig
 
@@ -36,6 +37,10 @@ _STREAM: Final = StreamGuardOptions(
 _TOOL_LOOP: Final = ToolLoopConfig(max_result_bytes=None)
 
 
+# Three equal calls in ten iterations, whatever they brought, are worth a word and no more.
+_CONVERGE: Final = ConvergeConfig(oscillation_response=Response.REDIRECT)
+
+
 class LoopGuard(BaseModel):
     """What is watched for and what is done about it. Frozen; holds no state of any run.
 
@@ -44,6 +49,7 @@ class LoopGuard(BaseModel):
         thread: Options of the thread heuristics.
         tool_loop: Thresholds of the tool-loop detectors; a `Policy` rule can change them for
             one tool.
+        converge: Thresholds of the convergence monitor.
         stream: Options of the stream guard, which watches replies.
         listeners: Callables that get a `VerdictEvent` for every verdict that has findings.
             They are called in the thread of the run; one that raises is logged and ignored.
@@ -54,6 +60,7 @@ class LoopGuard(BaseModel):
     policy: Policy = Policy()
     thread: CycleOptions = _THREAD
     tool_loop: ToolLoopConfig = _TOOL_LOOP
+    converge: ConvergeConfig = _CONVERGE
     stream: StreamGuardOptions = _STREAM
     listeners: tuple[Listener, ...] = ()
 

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loopguard_core.converge import Response
+
 from .verdict import Finding, Severity
 
 if TYPE_CHECKING:
+    from loopguard_core.converge import ConvergeVerdict
     from loopguard_core.thread import Cycle, GuardReason
     from loopguard_core.tool_loop import Decision
 
-__all__ = ["cycle_finding", "decision_finding", "stream_finding", "unanswered_finding"]
+__all__ = [
+    "converge_finding",
+    "cycle_finding",
+    "decision_finding",
+    "stream_finding",
+    "unanswered_finding",
+]
 
 _NAME_CHARS: Final = 60
 
@@ -22,6 +31,12 @@ _CALLS: Final = {
     "no_progress": "{tool} was called {n} times with the same arguments and the same result.",
     "ping_pong": "{tool} and another call alternate, {n} calls by now, and neither result changes.",
     "generic_repeat": "{tool} was called {n} times with the same arguments.",
+}
+
+_CONVERGE: Final = {
+    "oscillation": "The same call was made {n} times within a few steps.",
+    "zero-progress": "{n} steps in a row changed nothing.",
+    "depth": "Agents are nested {n} deep.",
 }
 
 _THREADS: Final = {
@@ -47,6 +62,15 @@ def unanswered_finding(tool: str, count: int) -> Finding:
     """Make the finding of one call too many that waits for the same answer."""
     message = f"{_quoted(tool)} is called {count} times with the same arguments, unanswered."
     return Finding("tool_loop.unanswered", "critical", count, message, (_short(tool),))
+
+
+def converge_finding(seen: ConvergeVerdict) -> Finding | None:
+    """Make the finding of the convergence monitor; None if nothing fired."""
+    if not seen.fired:
+        return None
+    severity: Severity = "terminal" if seen.response is Response.TERMINATE else "warn"
+    detector = f"converge.{seen.detector.replace('-', '_')}"
+    return Finding(detector, severity, seen.count, _CONVERGE[seen.detector].format(n=seen.count))
 
 
 def cycle_finding(cycle: Cycle) -> Finding:
