@@ -349,6 +349,14 @@ def test_without_a_graph_the_tools_of_one_call_share_a_run() -> None:
     assert len(ran) == 2
 
 
+def test_a_tool_of_one_text_may_be_given_the_text_alone() -> None:
+    """As the original may; the underscored method that classic code calls is guarded too."""
+    (guarded,) = guard_tools([single], guard=blocking_guard())
+    assert guarded.run("x") == guarded.run("x") == "got x"
+    assert without_guidance(guarded.run("x")) == ""
+    assert guarded._run(__arg1="y") == "got y"
+
+
 def test_without_a_graph_failures_and_warnings_count() -> None:
     """An error goes through to the caller; a warning comes behind a text."""
 

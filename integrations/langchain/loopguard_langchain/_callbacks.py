@@ -127,8 +127,7 @@ class LoopGuardCallbackHandler(RunTracker):
         if live is None:
             return
         with live.lock:
-            if live.replies.pop(run_id, None) is not None:
-                live.run.reply_done()
+            live.replies.pop(run_id, None)
             live.ask(_calls_in(response))
 
     @override
