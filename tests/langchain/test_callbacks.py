@@ -195,7 +195,10 @@ def test_the_tool_of_a_node_is_watched_without_a_model() -> None:
 
 
 def test_forms_that_the_model_fills_in_are_no_calls() -> None:
-    """Structured output comes as a call that no tool ever runs: equal grades are healthy."""
+    """Structured output comes as a call that no tool ever runs: equal grades are healthy.
+
+    Any number of them; what is remembered of them is bounded.
+    """
     model = ScriptedModel(script=[reply("", tool_call("Grade", {"relevant": True}))])
     grade = model.bind_tools([])
 
@@ -204,9 +207,14 @@ def test_forms_that_the_model_fills_in_are_no_calls() -> None:
         for number in range(20):
             thread.append(HumanMessage(f"Is document {number} relevant?"))
             thread.append(grade.invoke(thread))
+        for number in range(300):
+            grade.invoke(f"Is document {number} relevant?")
+        (live,) = set(handler._runs._live.values())
+        assert len(live._asked) < 300
 
-    RunnableLambda(grade_all).invoke(None, config(LoopGuardCallbackHandler()))
-    assert model.calls == 20
+    handler = LoopGuardCallbackHandler()
+    RunnableLambda(grade_all).invoke(None, config(handler))
+    assert model.calls == 320
 
 
 def test_the_calls_of_a_batch_are_judged_in_order_before_any_of_them_runs() -> None:

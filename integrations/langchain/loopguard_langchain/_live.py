@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["LiveRun", "OpenCall"]
+
+# Forms that a model fills in are asked for and never answered, and a run may have any number.
+_MOST_ASKED: Final = 256
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +64,7 @@ class LiveRun:
     untold: str = ""
     running: dict[UUID, OpenCall] = field(default_factory=dict)
     replies: dict[UUID, GuardedReply] = field(default_factory=dict)
-    _asked: list[OpenCall] = field(default_factory=list)
+    _asked: deque[OpenCall] = field(default_factory=lambda: deque(maxlen=_MOST_ASKED))
 
     def ask(self, calls: Iterable[OpenCall]) -> None:
         """Take note of the calls of a reply; nothing is judged before a tool runs.
