@@ -92,12 +92,13 @@ class Escalation:
         """Return the strongest action that *findings* lead to, before any escalation."""
         return max(self._policy.action(finding.severity) for finding in findings)
 
-    def judge(self, findings: Findings, step: int) -> Verdict:
+    def judge(self, findings: Findings, step: int, *, refuses: bool = False) -> Verdict:
         """Return the verdict on what was found about the thread or about a call.
 
         Args:
             findings: At least one. In the verdict the one that decides comes first.
             step: The number of the model step they belong to.
+            refuses: True if a HALT also is the answer to a call that does not run.
         """
         action = self.action(findings)
         findings = tuple(sorted(findings, key=lambda f: -self._policy.action(f.severity)))
@@ -109,7 +110,7 @@ class Escalation:
             case Action.BLOCK:
                 return self._block(findings, step)
             case Action.HALT:
-                return self._halt(findings)
+                return self._halt(findings, refuses=refuses)
 
     def judge_cut(self) -> Verdict:
         """Return the verdict on one more reply that was cut."""
@@ -143,13 +144,13 @@ class Escalation:
             standing.blocks_in_row += 1
         standing.blocked_step = step
         if standing.blocks_in_row >= self._policy.max_blocks_in_row:
-            return self._halt(findings)
+            return self._halt(findings, refuses=True)
         standing.totals.blocks += 1
         return Verdict(Action.BLOCK, findings, block_text(findings))
 
-    def _halt(self, findings: Findings) -> Verdict:
+    def _halt(self, findings: Findings, *, refuses: bool = False) -> Verdict:
         self.standing.totals.halts += 1
-        return Verdict(Action.HALT, findings, block_text(findings))
+        return Verdict(Action.HALT, findings, block_text(findings) if refuses else "")
 
 
 def _cuts_sentence(count: int) -> str:

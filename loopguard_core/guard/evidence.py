@@ -10,6 +10,7 @@ from .verdict import Finding, Severity
 
 if TYPE_CHECKING:
     from loopguard_core.converge import ConvergeVerdict
+    from loopguard_core.reply import LoopFinding
     from loopguard_core.thread import Cycle, GuardReason
     from loopguard_core.tool_loop import Decision
 
@@ -17,6 +18,7 @@ __all__ = [
     "converge_finding",
     "cycle_finding",
     "decision_finding",
+    "reply_finding",
     "stream_finding",
     "unanswered_finding",
 ]
@@ -37,6 +39,14 @@ _CONVERGE: Final = {
     "oscillation": "The same call was made {n} times within a few steps.",
     "zero-progress": "{n} steps in a row changed nothing.",
     "depth": "Agents are nested {n} deep.",
+}
+
+_REPLIES: Final = {
+    "exact": "The {where} of a reply repeats one block, {n} copies by now.",
+    "cycle": "The {where} of a reply says the same sentences for the {n}th time.",
+    "phrase": "The {where} of a reply says the same thing reworded for the {n}th time.",
+    "tool": "A reply makes the same call for the {n}th time.",
+    "short_period": "The {where} of a reply repeats a few characters, {n} times by now.",
 }
 
 _THREADS: Final = {
@@ -79,6 +89,13 @@ def cycle_finding(cycle: Cycle) -> Finding:
     shown = f" ({', '.join(map(_quoted, cycle.evidence))})" if cycle.evidence else ""
     message = _THREADS[cycle.name].format(n=cycle.count, what=what, shown=shown)
     return Finding(f"thread.{cycle.name}", "warn", cycle.count, message, cycle.evidence)
+
+
+def reply_finding(seen: LoopFinding) -> Finding:
+    """Make the finding of a detector that watches a reply."""
+    sample = _short(" ".join(seen.sample.split()))
+    what = _REPLIES[seen.kind].format(n=seen.reps, where=_short(seen.where))
+    return Finding(seen.detector, "cut", seen.reps, what, (_short(seen.where), sample))
 
 
 def stream_finding(channel: str, reason: GuardReason) -> Finding:

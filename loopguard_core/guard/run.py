@@ -132,7 +132,7 @@ class GuardedRun:
         warned = bool(findings) and self._escalation.action(findings) is Action.NUDGE
         verdict = ALLOWED
         if findings and not warned:
-            verdict = self._escalation.judge(findings, self._step)
+            verdict = self._escalation.judge(findings, self._step, refuses=True)
         call = OpenCall(call_id, fingerprint, findings if warned else ())
         self._calls.ledger.record(call, verdict)
         return self._sent("call", name, call_id, verdict)
@@ -180,11 +180,11 @@ class GuardedRun:
         """Start watching one reply while it streams.
 
         Args:
-            history: The thread before the reply. The detectors that exist so far judge a reply
-                by itself and do not read it.
+            history: The thread before the reply. What the model said and did since a person last
+                spoke raises the counts of what the reply says again. Empty judges the reply by
+                itself.
         """
-        as_messages(history, field="history")
-        return GuardedReply(self._guard, self._run_id)
+        return GuardedReply(self._guard, self._run_id, as_messages(history, field="history"))
 
     def reply_cut(self) -> Verdict:
         """Take note that the adapter cut a reply; the model is told, or the run ends.

@@ -76,7 +76,8 @@ class ModelStep:
         self._tell(verdict.guidance)
         kept: list[AIMessage] = []
         while True:
-            watcher = ReplyWatcher(self._run.watch_reply(thread))
+            history = NeutralThread([*self._messages, *kept]) if kept else thread
+            watcher = ReplyWatcher(self._run.watch_reply(history))
             said = yield watcher.watched(self._request)
             if not isinstance(said, CutReply) and not watcher.was_cut(said.result):
                 break

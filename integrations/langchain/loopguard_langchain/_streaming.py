@@ -101,8 +101,8 @@ class ReplyWatcher(BaseCallbackHandler):
         return self._cut
 
     def kept_text(self) -> str:
-        """Return the text of the reply up to where it was cut."""
-        return "".join(self._kept)
+        """Return what is worth keeping of the text of a reply that was cut."""
+        return "".join(self._kept)[: self._watch.keep_chars]
 
     def _feed(self, pieces: Iterable[tuple[str, str]]) -> bool:
         for channel, text in pieces:
