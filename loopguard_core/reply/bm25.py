@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import deque
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,20 +24,16 @@ class Terms(NamedTuple):
     Args:
         counts: How often each of its terms stands in it.
         length: Its terms altogether.
-        figures: What a similar sentence must have as well, besides its terms.
+        figures: What a similar sentence must have in the same order, besides its terms.
     """
 
     counts: Mapping[str, int]
     length: int
-    figures: frozenset[str] = frozenset()
+    figures: tuple[str, ...] = ()
 
 
-class _Held(NamedTuple):
-    """A term that is remembered: the most it can add to a score, its weight, and its places."""
-
-    most: float
-    weight: float
-    places: dict[int, int]
+_Held: TypeAlias = tuple[float, float, dict[int, int]]
+"""A term that is remembered: the most it can add to a score, its weight, and its places."""
 
 
 class SentenceIndex:
@@ -50,7 +47,16 @@ class SentenceIndex:
         max_sentences: Sentences remembered; the oldest is forgotten for a new one.
     """
 
-    __slots__ = ("_known", "_max_sentences", "_next", "_order", "_peaks", "_places", "_words")
+    __slots__ = (
+        "_known",
+        "_max_sentences",
+        "_next",
+        "_order",
+        "_peaks",
+        "_places",
+        "_shortest",
+        "_words",
+    )
 
     def __init__(self, max_sentences: int) -> None:
         self._max_sentences = max_sentences
@@ -59,6 +65,7 @@ class SentenceIndex:
         self._known: dict[int, Terms] = {}
         self._order: deque[int] = deque()
         self._words = 0
+        self._shortest = sys.maxsize  # of all ever remembered
         self._next = 0
 
     def add(self, terms: Terms) -> int:
@@ -72,6 +79,7 @@ class SentenceIndex:
             self._peaks[term] = max(count, self._peaks.get(term, 0))
         self._known[number] = terms
         self._words += terms.length
+        self._shortest = min(self._shortest, terms.length)
         self._order.append(number)
         return number
 
@@ -89,7 +97,7 @@ class SentenceIndex:
         if not total:
             return None
         slope = _K1 * _B * total / self._words
-        saturation = _FLAT + slope * terms.length
+        saturation, least = _FLAT + slope * terms.length, _FLAT + slope * self._shortest
         whole = 0.0
         held: list[_Held] = []
         for term, count in terms.counts.items():
@@ -99,7 +107,7 @@ class SentenceIndex:
             whole += weight * count / (count + saturation)
             if places:
                 peak = self._peaks[term]
-                held.append(_Held(weight * peak / (peak + _FLAT + slope), weight, places))
+                held.append((weight * peak / (peak + least), weight, places))
         needed = whole * at_least
         return self._best(self._scores(held, needed, slope), needed, terms.figures)
 
@@ -110,7 +118,7 @@ class SentenceIndex:
         out, and so is one that falls too far behind: the long lists of common words are walked
         for few sentences, and for prose that says something new for none.
         """
-        left = sum(each.most for each in held)
+        left = sum(most for most, _, _ in held)
         scores: dict[int, float] = {}
         known = self._known
         held.sort(key=itemgetter(0), reverse=True)
@@ -129,7 +137,9 @@ class SentenceIndex:
             left -= most
         return scores
 
-    def _best(self, scores: dict[int, float], needed: float, figures: frozenset[str]) -> int | None:
+    def _best(
+        self, scores: dict[int, float], needed: float, figures: tuple[str, ...]
+    ) -> int | None:
         best = None
         for number, score in scores.items():
             if score < needed or self._known[number].figures != figures:

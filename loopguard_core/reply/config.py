@@ -83,7 +83,7 @@ class ReplyLoopConfig(BaseModel):
             and turns on the detector of short periods.
         prose_only: True takes only repeats of prose for repeats: other lines are in the window
             of cycle and phrase while they are new, short sentences too, and a sentence with
-            other figures is another one (`line_kind`, `PhraseDetector`).
+            other numbers or names is another one (`line_kind`, `PhraseDetector`).
         begun_bytes: Bytes of one more time of a passage that are enough to count it; 0 is off.
         counting_lines: Lines in a row with nothing new but a counter that are a loop; 0 is off.
         max_sentences: Different sentences that cycle remembers.
@@ -153,8 +153,8 @@ class ReplyLoopConfig(BaseModel):
         return cls(
             # `shapes` judges how long a block must go on; a grid of cells has to be remembered.
             exact=ExactConfig(min_span=240, check_every=1, history_bytes=33 * 1024),
-            # 11 of 12. Of healthy replies, one has 42% third sayings there, all others at most
-            # 17%; a proof with nine stock sentences a case would have 90%.
+            # 11 of 12. Of healthy replies, one has 42% third sayings there, two 33%, the others at most
+            # 17%; a proof by cases with three stock sentences in four has 75%.
             window=12,
             min_share=0.9,
             min_span=400,

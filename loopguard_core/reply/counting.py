@@ -29,7 +29,7 @@ class CountingText:
     Memory: two lines of at most 512 characters, and the one that has not ended yet.
 
     Attributes:
-        new_end: Where the last sentence ended that no counter joins to the one before.
+        new_end: Where the last sentence ended that the counter does not join to the one before.
     """
 
     __slots__ = ("_line", "_lines", "_sentences", "new_end")
@@ -42,15 +42,17 @@ class CountingText:
 
     def add(self, sentence: Sentence) -> int:
         """Take the next sentence and return how many the counter joins by now, 0 for none."""
+        longest = self._lines
         times = 0
         if sentence.text:
-            times = self._sentences.add(sentence.text)
+            times, longest = self._sentences.add(sentence.text, sentence.end), self._sentences
             self._line = f"{self._line} {sentence.text}".lstrip()[: _MAX_CHARS + 1]
         if sentence.ends_line and self._line:
-            times = max(times, self._lines.add(self._line))
+            in_lines = self._lines.add(self._line, sentence.end)
             self._line = ""
-        if times == 1 or (sentence.text and not times and not self._line):
-            self.new_end = sentence.end
+            if in_lines > times:
+                times, longest = in_lines, self._lines
+        self.new_end = longest.new_end
         return times
 
 
@@ -60,22 +62,36 @@ class CountingLines:
     Every number of such a line that changes goes up by one, or every one down by one. Lines of
     data and code are passed over, and times and dates are no counters, so that logs, tables and
     lists of similar objects are spared. Memory: one line.
+
+    Attributes:
+        new_end: Where the last line ended that the counter does not join to the one before.
     """
 
-    __slots__ = ("_line", "_numbers", "_step", "_times")
+    __slots__ = ("_line", "_numbers", "_step", "_times", "new_end")
 
     def __init__(self) -> None:
         self._line = ""
         self._numbers: tuple[int, ...] = ()
         self._step = 0
         self._times = 0
+        self.new_end = 0
 
-    def add(self, line: str) -> int:
+    def add(self, line: str, end: int) -> int:
         """Take the next line that is not blank, and return how many the counter joins by now.
+
+        Args:
+            line: The line.
+            end: Characters of the text up to and including it.
 
         Returns:
             Lines in a row, this one included; 0 if it counts nothing.
         """
+        times = self._count(line)
+        if times <= 1:
+            self.new_end = end
+        return times
+
+    def _count(self, line: str) -> int:
         numbers: tuple[int, ...] = ()
         template = ""
         if len(line) <= _MAX_CHARS and _DIGIT.search(line) and not _NOT_PROSE.search(line):
@@ -84,7 +100,8 @@ class CountingLines:
         if not numbers or not _says_something(template):
             self._line, self._times = "", 0
             return 0
-        step = self._common_step(numbers) if template == self._line else 0
+        is_same = template == self._line and len(numbers) == len(self._numbers)
+        step = self._common_step(numbers) if is_same else 0
         if not step:
             self._times = 1
         elif self._times == 1 or step == self._step:

@@ -11,6 +11,7 @@ from .sentences import UNSPACED
 __all__ = ["LineKind", "is_sentence", "line_kind"]
 
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_ASCII_PROSE_WORD: Final = re.compile(r"[A-Za-z]{3,}")
 _PROSE_WORD: Final = re.compile(rf"[{UNSPACED}]{{2}}|[^\W\d_]{{3,}}")
 _CLOSING: Final = "\"'\u201d\u2019\u00bb)]*_ "
 _END: Final = (".", "!", "?", "\u3002", "\uff01", "\uff1f")
@@ -43,7 +44,8 @@ def line_kind(text: str) -> LineKind:
         return LineKind.DATA
     if not is_sentence(text):
         return LineKind.LINE
-    is_prose = len(_PROSE_WORD.findall(text)) >= _FEWEST_WORDS
+    prose_word = _ASCII_PROSE_WORD if text.isascii() else _PROSE_WORD
+    is_prose = len(prose_word.findall(text)) >= _FEWEST_WORDS
     return LineKind.PROSE if is_prose else LineKind.LINE
 
 

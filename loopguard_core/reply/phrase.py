@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .bm25 import SentenceIndex, Terms
 from .said import Said
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from .stems import Stems
 
 __all__ = ["PhraseDetector"]
+
+# What tells one case of a proof from the next: numbers, names, and words that come in pairs.
+# "A is true and B is false" has the same stems as "A is false and B is true", but other
+# figures. Of healthy labelled replies, leaving them aside gives up to 62% third sayings among 16
+# sentences, heeding them 44%.
+_FIGURE: Final = re.compile(
+    r"\b(?:\w*\d\w*|[b-hj-zA-HJ-Z]|(?<=[^.!?\s] )[A-Z]\w+"
+    r"|true|false|yes|no|not|never|even|odd|positive|negative|first|second|third|last|both"
+    r"|neither|left|right|above|below)\b"
+)
 
 
 class PhraseDetector:
@@ -46,7 +57,7 @@ class PhraseDetector:
             text: The sentence.
             size: Its bytes.
         """
-        terms = self._terms(words)
+        terms = self._terms(words, text)
         group = self._index.most_similar(terms, self._config.similarity)
         if group is None:
             times, first = 1, text[: self._config.sample_bytes]
@@ -66,18 +77,8 @@ class PhraseDetector:
         """
         self._window.add(1, size)
 
-    def _terms(self, words: list[str]) -> Terms:
-        """Return the stems, and the figures if other ones make another sentence."""
+    def _terms(self, words: list[str], text: str) -> Terms:
+        """Return the stems, and what tells one case from another if that matters."""
         counts = Counter(self._stems.of(words))
-        if not self._config.prose_only:
-            return Terms(counts, len(words))
-        return Terms(counts, len(words), frozenset(filter(_is_figure, counts)))
-
-
-def _is_figure(term: str) -> bool:
-    """Return True for a number and for a name of one letter: a step with others is another step.
-
-    Proofs case by case repeat their words far more than their figures: of the healthy labelled
-    texts, with figures aside 62% third sayings among 16 sentences, with figures 44%.
-    """
-    return len(term) == 1 or not term.isalpha()
+        figures = _FIGURE.findall(text) if self._config.prose_only else ()
+        return Terms(counts, len(words), tuple(figures))

@@ -43,12 +43,16 @@ _GAP: Final = re.compile(r"[\W_]")
 _FEWEST_CELLS: Final = 3
 
 
-def needed_chars(block: str) -> int:
+def needed_chars(block: str, *, escaped: bool = False) -> int:
     """Return how many characters of *block*, repeated without a gap, make a loop.
 
     Args:
         block: One copy, beginning anywhere in it; no repetition of a shorter one.
+        escaped: True if it is part of a JSON string, where a line ends with a backslash and n.
     """
+    if escaped:
+        plain = _unescaped(block)
+        return needed_chars(plain) * len(block) // len(plain)
     block = _from_a_gap(block)
     solid = "".join(block.split())
     if not solid:
@@ -58,6 +62,13 @@ def needed_chars(block: str) -> int:
     if "\n" in block:
         return _needed_lines(block)
     return _needed_in_line(block)
+
+
+def _unescaped(block: str) -> str:
+    """Put newlines into a block, which may begin inside the escape of one."""
+    if block.endswith("\\"):
+        block = block[-1] + block[:-1]
+    return block.replace("\\n", "\n")
 
 
 def _needed_in_line(block: str) -> int:

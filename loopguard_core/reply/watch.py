@@ -118,9 +118,10 @@ class ReplyWatch:
     def _open(self, name: str) -> _Channel:
         if len(self._channels) >= _MAX_CHANNELS:
             del self._channels[next(iter(self._channels))]
-        is_text = not name.startswith(_ARGUMENTS)
-        reader = Reader(name, self._config, self._stems) if is_text else None
-        return self._channels.setdefault(name, _Channel(Blocks(name, self._config), reader))
+        is_json = name.startswith(_ARGUMENTS)
+        blocks = Blocks(name, self._config, escaped=is_json)
+        reader = None if is_json else Reader(name, self._config, self._stems)
+        return self._channels.setdefault(name, _Channel(blocks, reader))
 
     def _read_history(self, history: Sequence[Mapping[str, object]]) -> None:
         """Count what the turn has said and done; nothing of it asks for a cut."""
