@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from loopguard_core.fingerprint import digest_text
 
@@ -18,8 +18,7 @@ _MAX_CHECKED: Final = 24
 _ID_CHARS: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCall:
+class OpenCall(NamedTuple):
     """A call that may run and whose result has not come back.
 
     Args:
@@ -33,8 +32,7 @@ class OpenCall:
     warnings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedCall:
+class CheckedCall(NamedTuple):
     """What a call with an id was told in the model step under way.
 
     Args:
@@ -67,10 +65,12 @@ class CallLedger:
 
     def waiting(self, fingerprint: str) -> int:
         """Return how many equal calls are open."""
-        return sum(call.fingerprint == fingerprint for call in self.open)
+        return sum([call.fingerprint == fingerprint for call in self.open])
 
     def earlier_verdict(self, call_id: str | None, fingerprint: str) -> Verdict | None:
         """Return what this very call was told in the step under way, or None."""
+        if call_id is None or not self.checked:
+            return None
         call_id = _bounded(call_id)
         for call in self.checked:
             if call.call_id == call_id and call.fingerprint == fingerprint:
@@ -91,7 +91,7 @@ class CallLedger:
             )
             del self.checked[:-_MAX_CHECKED]
         if verdict.action < Action.BLOCK:
-            self.open.append(call if call.call_id == call_id else replace(call, call_id=call_id))
+            self.open.append(call if call.call_id == call_id else call._replace(call_id=call_id))
             del self.open[:-_MAX_OPEN]
 
     def answer(self, call_id: str | None, fingerprint: str) -> OpenCall | None:
@@ -106,7 +106,8 @@ class CallLedger:
         done = same or equal[:1]
         if not done:
             return None
-        self.open = [call for call in self.open if not any(call is d for d in done)]
+        for call in done:
+            self.open.remove(call)
         return done[-1]
 
     def forget(self, fingerprint: str) -> None:

@@ -119,7 +119,7 @@ class GuardedRun:
         Returns:
             ALLOW, BLOCK or HALT. A warning comes with this call's result.
         """
-        if self._policy.rule(name).exempt:
+        if self._calls.is_exempt(name):
             return ALLOWED
         if self._results_since_step and not self._threads_checked:
             self._next_step()  # nobody shows us the thread, so results are what separates steps
@@ -159,7 +159,7 @@ class GuardedRun:
         Returns:
             ALLOW, NUDGE or HALT. The result of a call that was blocked is ignored.
         """
-        if self._policy.rule(name).exempt:
+        if self._calls.is_exempt(name):
             return ALLOWED
         fingerprint = self._calls.fingerprint(name, arguments)
         call = self._calls.ledger.answer(call_id, fingerprint)
@@ -167,10 +167,10 @@ class GuardedRun:
             return ALLOWED
         self._results_since_step = True
         is_new = self._calls.note_outcome(name, fingerprint, result, is_error=is_error)
-        if is_new:
-            self._escalation.something_new()
         warnings = call.warnings if call is not None else ()
         if is_new:
+            self._escalation.something_new()
+        if is_new and warnings:
             warnings = tuple(w for w in warnings if w.detector in _BLIND_TO_RESULTS)
         if not warnings:
             return ALLOWED

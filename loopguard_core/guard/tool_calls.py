@@ -35,7 +35,8 @@ class ToolCalls:
         config: ToolLoopConfig,
         monitor: Monitor,
     ) -> None:
-        self._policy = policy
+        self._rules = dict(policy.tools)
+        self._max_unanswered = policy.max_unanswered_calls
         self._skipped = policy.disabled_in("tool_loop")
         self._oscillation = policy.is_enabled("converge.oscillation")
         self.detector = ToolLoopDetector(config)
@@ -47,16 +48,23 @@ class ToolCalls:
         self.detector.reset()
         self.ledger.clear()
 
+    def is_exempt(self, name: str) -> bool:
+        """Return True if a rule leaves the tool out of every detector."""
+        rule = self._rules.get(name)
+        return rule is not None and rule.exempt
+
     def fingerprint(self, name: str, arguments: object) -> str:
         """Return the fingerprint of a call, without the arguments that its rule ignores."""
-        return call_fingerprint(name, self._policy.rule(name).kept_arguments(arguments))
+        rule = self._rules.get(name)
+        return call_fingerprint(name, rule.kept_arguments(arguments) if rule else arguments)
 
     def attempt(self, name: str, fingerprint: str) -> tuple[Finding, ...]:
         """Take a call that the model wants to make; return what speaks against it."""
-        found = [self._find_loop(name, fingerprint)]
+        found = self._find_loop(name, fingerprint)
         if self._oscillation:
-            found.append(converge_finding(self.monitor.observe_tool_call(name, fingerprint)))
-        return tuple(filter(None, found))
+            repeated = converge_finding(self.monitor.observe_tool_call(name, fingerprint))
+            return tuple(filter(None, (found, repeated)))
+        return () if found is None else (found,)
 
     def note_outcome(self, name: str, fingerprint: str, result: object, *, is_error: bool) -> bool:
         """Take what a call brought; return True if this call never brought it before."""
@@ -70,9 +78,7 @@ class ToolCalls:
             max_bytes=config.max_result_bytes,
             cleaned_tools=config.cleaned_tools,
         )
-        is_new = not self.detector.has_seen(fingerprint, outcome)
-        self.detector.observe_outcome(fingerprint, outcome)
-        return is_new
+        return self.detector.observe_outcome(fingerprint, outcome)
 
     def forget(self, fingerprint: str) -> None:
         """Let the count of a call start over."""
@@ -81,13 +87,14 @@ class ToolCalls:
 
     def _find_loop(self, name: str, fingerprint: str) -> Finding | None:
         waiting = self.ledger.waiting(fingerprint)
-        if waiting >= self._policy.max_unanswered_calls and "unanswered" not in self._skipped:
+        if waiting >= self._max_unanswered and "unanswered" not in self._skipped:
             return unanswered_finding(name, waiting + 1)
+        rule = self._rules.get(name)
         decision = self.detector.check_fingerprint(
             name,
             fingerprint,
             attempts=waiting,
             skip=self._skipped,
-            config=self._policy.rule(name).tool_loop,
+            config=rule.tool_loop if rule else None,
         )
         return decision_finding(name, decision) if decision.stuck else None
