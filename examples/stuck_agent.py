@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
@@ -17,8 +16,12 @@ from langchain_core.messages import AIMessage, convert_to_openai_messages
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
+from typing_extensions import override
 
 from loopguard_langchain import LoopGuardMiddleware
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 RECURSION_LIMIT = 200  # the limit that create_agent sets, 9,999, makes 5,000 model calls
 
@@ -26,8 +29,8 @@ RECURSION_LIMIT = 200  # the limit that create_agent sets, 9,999, makes 5,000 mo
 class ScriptedModel(GenericFakeChatModel):
     """A model that says what it is given to say; it takes tools and does not look at them."""
 
-    def bind_tools(self, tools: Any, **kwargs: Any) -> ScriptedModel:  # noqa: ANN401, ARG002
-        """Return this very model."""
+    @override
+    def bind_tools(self, tools: Any, **kwargs: Any) -> ScriptedModel:
         return self
 
 
