@@ -163,6 +163,7 @@ class ReplyLoopConfig(BaseModel):
             # Healthy passages end where their second time does, at the latest.
             begun_bytes=128,
             counting_lines=24,
+            max_phrases=512,
         )
 
 
