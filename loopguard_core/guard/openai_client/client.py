@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 from loopguard_core.errors import InvalidInputError
 from loopguard_core.guard.config import LoopGuard
 
-from .proxy import Proxy
+from .proxy import Proxy, stand_in
 from .seams import client_seams
 
 __all__ = ["watch_client"]
@@ -50,8 +50,8 @@ def watch_client(client: ClientT, *, guard: LoopGuard | None = None) -> ClientT:
     Raises:
         InvalidInputError: *client* is no client, or is watched already.
     """
-    if isinstance(client, type) or not hasattr(client, "chat") or type(client) is Proxy:
+    if isinstance(client, type) or not hasattr(client, "chat") or isinstance(client, Proxy):
         raise InvalidInputError(
             "client", client, "an OpenAI or AsyncOpenAI client, not yet watched"
         )
-    return cast("ClientT", Proxy(client, client_seams(guard or LoopGuard())))
+    return cast("ClientT", stand_in(client, client_seams(guard or LoopGuard())))

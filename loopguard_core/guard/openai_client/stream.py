@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
-from .proxy import Proxy
+from .proxy import AsyncProxy, Proxy, SyncProxy, stand_in
 
 if TYPE_CHECKING:
     from loopguard_core.guard.verdict import Finding
@@ -59,7 +59,7 @@ class WatchedStream(Proxy[StreamT]):
         return self._reading.watch.keep_chars
 
 
-class _SyncStream(WatchedStream[_Stream]):
+class _SyncStream(WatchedStream[_Stream], SyncProxy[_Stream]):
     def __iter__(self) -> Self:
         return self
 
@@ -73,7 +73,7 @@ class _SyncStream(WatchedStream[_Stream]):
         return piece
 
 
-class _AwaitedStream(WatchedStream[_AsyncStream]):
+class _AwaitedStream(WatchedStream[_AsyncStream], AsyncProxy[_AsyncStream]):
     def __aiter__(self) -> Self:
         return self
 
@@ -97,23 +97,23 @@ def watched_manager(manager: object, reading: Reading) -> Proxy[object]:
     """
 
     def entered(stream: object) -> object:
-        return _stand_in(stream, reading, _was_read_below)
+        return _watched(stream, reading, _was_read_below)
 
-    return Proxy(manager, {"__enter__": entered})
+    return stand_in(manager, {"__enter__": entered})
 
 
 def watched(answer: object, reading: Reading) -> object:
     """Let *reading* read the stream that a call answers with, now or when it is awaited."""
     if isawaitable(answer):
         return _awaited(answer, reading)
-    return _stand_in(answer, reading)
+    return _watched(answer, reading)
 
 
 async def _awaited(answer: Awaitable[object], reading: Reading) -> object:
-    return _stand_in(await answer, reading)
+    return _watched(await answer, reading)
 
 
-def _stand_in(
+def _watched(
     stream: object, reading: Reading, take: Callable[[object], bool] | None = None
 ) -> object:
     match stream:
