@@ -179,9 +179,7 @@ def test_the_model_is_not_asked_again_for_an_answer(mode: str) -> None:
     assert model.calls == 3
     finish(agent, answered(YES), mode=mode)
     assert model.calls == 4
-    assert [(event.kind, event.verdict.action.name, event.verdict.reason) for event in heard] == [
-        "BLOCK"
-    ]
+    assert [event.verdict.action.name for event in heard if event.kind == "call"] == ["BLOCK"]
 
 
 @pytest.mark.parametrize("mode", MODES)
