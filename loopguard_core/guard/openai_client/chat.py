@@ -51,9 +51,8 @@ class ChatReading:
         if index not in self._choices:
             self._choices[index] = _Choice(self._run.watch_reply())
             self._unfinished.add(index)
-        finished = bool(string_of(piece, "finish_reason"))
-        self._choices[index].take(getattr(piece, "delta", None), finished=finished)
-        if finished:
+        self._choices[index].take(getattr(piece, "delta", None))
+        if string_of(piece, "finish_reason"):
             self._unfinished.discard(index)
 
 
@@ -65,12 +64,11 @@ class _Choice:
         self.is_cut = False
         self._calls = _WrittenCalls()
 
-    def take(self, delta: object, *, finished: bool) -> None:
+    def take(self, delta: object) -> None:
         if not self.is_cut:
-            calls = self._calls.completed_by(delta, finished=finished)
             self.is_cut = is_cut(self.watch, _said(delta)) or any(
                 self.watch.feed_call(name, arguments).action is Action.HALT
-                for name, arguments in calls
+                for name, arguments in self._calls.completed_by(delta)
             )
 
 
@@ -93,13 +91,14 @@ class _WrittenCalls:
     """Puts together the call that is being written; it is complete when the next one begins.
 
     Servers that write several calls at once, or number all of them 0, never complete one here:
-    what is not known to be a whole call is no evidence.
+    what is not known to be a whole call is no evidence. Nor is the last call of a reply, which
+    ends with it.
     """
 
     def __init__(self) -> None:
         self._call: _Call | None = None
 
-    def completed_by(self, delta: object, *, finished: bool) -> Iterator[tuple[str, object]]:
+    def completed_by(self, delta: object) -> Iterator[tuple[str, object]]:
         """Take a delta and yield the name and arguments of the calls that it completes."""
         for piece in _list_of(delta, "tool_calls"):
             index, function = _index_of(piece), getattr(piece, "function", None)
@@ -107,11 +106,9 @@ class _WrittenCalls:
                 yield from self._complete()
                 self._call = _Call(index, string_of(function, "name"), [])
             self._call.written.append(string_of(function, "arguments"))
-        if finished:
-            yield from self._complete()
 
     def _complete(self) -> Iterator[tuple[str, object]]:
-        call, self._call = self._call, None
+        call = self._call
         if call is not None and call.name and (arguments := call.arguments()) is not None:
             yield call.name, arguments
 

@@ -34,8 +34,12 @@ _WRITTEN: Final = frozenset(
 )
 """Events that bring a piece of what a tool is given."""
 
-_CALLS: Final = {"function_call": "arguments", "mcp_call": "arguments", "custom_tool_call": "input"}
-"""Items that are a whole call, with the field that holds what the tool is given."""
+_CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Items that are a whole call, with the field that holds what the tool is given.
+
+Calls that the provider runs itself are none of them: their results come within the response, and
+the same call may well bring another one.
+"""
 
 
 class ResponseReading:

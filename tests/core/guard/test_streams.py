@@ -250,6 +250,19 @@ def test_an_iterable_that_has_no_close_will_do() -> None:
     assert closed == [True]
 
 
+async def test_an_async_iterable_that_has_no_close_will_do() -> None:
+    """What cannot be closed is left alone."""
+
+    class Pieces:
+        def __aiter__(self) -> Pieces:
+            return self
+
+        async def __anext__(self) -> str:
+            return LOOPING_TEXT
+
+    assert [piece async for piece in guard_astream(Pieces(), new_watch())] == [LOOPING_TEXT]
+
+
 async def test_a_cancelled_reader_closes_the_source() -> None:
     """Cancellation while a piece is awaited passes through, and the source is closed."""
 
