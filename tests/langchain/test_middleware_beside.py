@@ -59,17 +59,19 @@ def test_a_summary_does_not_hide_a_loop(mode: str, place: str, guard: LoopGuard)
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_summary_is_no_message_of_a_person(place: str) -> None:
-    """It has the type of one, but begins no turn."""
+    """It has the type of one, but begins no turn, even where the person's own is gone."""
     search, ran = search_tool()
-    model = ScriptedModel(script=[STUCK])
+    others = [reply("", tool_call("search", {"q": str(n)})) for n in range(3)]
+    model = ScriptedModel(script=[STUCK, *others, STUCK, DONE, STUCK, DONE])
     saver = InMemorySaver()
     agent = guarded(
         model, search, guard=blocking_guard(), checkpointer=saver, **{place: [summaries()]}
     )
-    finish(agent, person())
-    again = finish(agent, {"messages": []})["messages"]
-    assert reason(again) == NO_PROGRESS
-    assert len(ran) == 2
+    first = finish(agent, person("the task"))["messages"]
+    assert "the task" not in str(first)
+    messages = finish(agent, {"messages": []})["messages"]
+    assert ran.count("x") == 2
+    assert len(refusals(messages)) == 1
 
 
 def test_a_model_that_starts_over_after_a_summary_is_found_sooner() -> None:
