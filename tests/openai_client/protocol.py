@@ -148,16 +148,16 @@ def delta_events(kind: str, text: str) -> list[Event]:
     )
 
 
-def call_events(*arguments: str) -> list[Event]:
+def call_events(*arguments: str, kind: str = "function_call") -> list[Event]:
     """Return the events of a response that makes calls, one for each of *arguments*."""
     events = [_event("created", response=response())]
     for index, text in enumerate(arguments):
-        item = {"id": f"fc_{index}", "type": "function_call", "name": "read", "call_id": str(index)}
+        item = {"id": f"fc_{index}", "type": kind, "name": "read", "call_id": str(index)}
         place = {"output_index": index}
         delta = {"item_id": item["id"], "delta": text, **place}
         events += [
             _event("output_item.added", item={**item, "arguments": ""}, **place),
-            _event("function_call_arguments.delta", **delta),
+            _event(f"{kind}_arguments.delta", **delta),
             _event("output_item.done", item={**item, "arguments": text}, **place),
         ]
     return _numbered([*events, _event("completed", response=response("completed"))])

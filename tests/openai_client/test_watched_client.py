@@ -281,6 +281,14 @@ def test_a_watched_client_is_refused() -> None:
         watch_client(watch_client(OpenAI(api_key="none")))
 
 
+def test_an_answer_that_is_no_stream_passes() -> None:
+    """Who puts something in the place of `create` gets what it gives."""
+    client = OpenAI(api_key="none")
+    completions: Any = client.chat.completions
+    completions.create = lambda **_: "an answer"
+    assert watch_client(client).chat.completions.create(**STREAMED) == "an answer"
+
+
 def test_a_helper_that_cannot_be_watched_is_refused() -> None:
     """A function that was put in its place would stream past the watch, unseen."""
     client = OpenAI(api_key="none")

@@ -86,6 +86,9 @@ LOOPS = {
         {"response_id": "resp_1", "stream": True},
     ),
     "response, by a helper": Row("responses.stream", message_events(LOOP), RESPONSE),
+    "response, by a helper that goes on with one": Row(
+        "responses.stream", message_events(LOOP), {"response_id": "resp_1"}
+    ),
 }
 
 HEALTHY = {
@@ -103,12 +106,21 @@ HEALTHY = {
     "chat, calls that are all numbered 0": chat(
         [*(call_chunk(0, text, name="read") for text in OTHER_CALLS), *finished("tool_calls")]
     ),
+    "chat, calls that are written at once, with the name in each piece": chat(
+        [
+            *(call_chunk(n, piece, name="add") for piece in '{"n":111111111111}' for n in (0, 1)),
+            *finished("tool_calls"),
+        ]
+    ),
     "chat, pieces without anything": chat(
         [chat_chunk(content=None, tool_calls=None), *said("Yes.")]
     ),
     "chat, by a helper": Row("chat.completions.stream", said(REFRAIN), CHAT),
     "response, text": responses(message_events(REFRAIN)),
     "response, other arguments each time": responses(call_events(*OTHER_CALLS)),
+    "response, the same call that the provider runs": responses(
+        call_events(*SAME_CALL, kind="mcp_call")
+    ),
     "response, by a helper": Row("responses.stream", message_events(REFRAIN), RESPONSE),
     "response, reasoning and the summary of it": responses(
         [*delta_events("reasoning_text", REFRAIN), *delta_events("reasoning_summary_text", REFRAIN)]
@@ -208,14 +220,14 @@ def test_a_choice_that_goes_round_takes_nothing_from_another(
     server: Provider, client: str, *, healthy_first: bool
 ) -> None:
     """While one choice is healthy the stream goes on, until that one is finished."""
-    going_round, healthy = said(LOOP, index=0), said(REFRAIN, index=1)[:-2]
+    going_round, healthy = said(LOOP, index=1), said(REFRAIN, index=0)[:-2]
     events = [chunk for pair in zip(healthy, going_round, strict=False) for chunk in pair]
     rest = going_round[len(healthy) :]
-    end = [chat_chunk(index=1, finish="stop")]
+    end = [chat_chunk(index=0, finish="stop")]
     server.events = [*events, *end, *rest] if healthy_first else [*events, *rest, *end]
     seen = read(client, server, "chat.completions.create", n=2, stream=True, **CHAT)
     assert seen.finding is not None
-    content = [c.delta.content or "" for p in seen.pieces for c in p.choices if c.index == 1]
+    content = [c.delta.content or "" for p in seen.pieces for c in p.choices if c.index == 0]
     assert "".join(content) == REFRAIN
     assert (len(seen.pieces) < len(server.events)) == healthy_first
 
@@ -223,10 +235,20 @@ def test_a_choice_that_goes_round_takes_nothing_from_another(
 @both
 def test_choices_that_all_go_round_end_the_stream(server: Provider, client: str) -> None:
     """Then nothing is left to wait for; a choice that has not begun is waited for."""
-    server.events = [*said(LOOP, index=0)[:-2], *said(LOOP, index=1)]
+    server.events = [*said(LOOP, index=0)[:-2], chat_chunk(index=0), *said(LOOP, index=1)]
     seen = read(client, server, "chat.completions.create", n=2, stream=True, **CHAT)
     assert seen.pieces[-1].choices[0].index == 1
     assert len(seen.pieces) < len(server.events)
+
+
+@both
+def test_a_choice_that_nobody_announced_is_waited_for(server: Provider, client: str) -> None:
+    """The number of choices can travel in the extra body, which is not read."""
+    healthy, going_round = said(REFRAIN, index=1), said(LOOP, index=0)[:-2]
+    server.events = [healthy[0], *going_round, *healthy[1:]]
+    seen = read(client, server, "chat.completions.create", **CHAT, stream=True)
+    assert seen.finding is not None
+    assert seen.pieces[-1].choices[0].finish_reason == "stop"
 
 
 @both
