@@ -32,6 +32,7 @@ StreamT = TypeVar("StreamT")
 class WatchedStream(Proxy[StreamT]):
     """A stream of an OpenAI client that ends quietly where its reply goes round.
 
+    Made by a client that `watch_client` returned; in everything else it is the client's stream.
     Whatever comes is the client's own, unchanged. The piece that completes a loop is the last; the
     HTTP response is closed before it is handed out, so that nothing more is generated, and neither
     a finish reason nor the usage follows.
