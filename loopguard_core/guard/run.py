@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from loopguard_core.converge import Monitor
+from loopguard_core.errors import InvalidInputError
 from loopguard_core.message import as_messages, type_of
 from loopguard_core.tool_loop import ToolLoopDetector
 
@@ -42,6 +43,8 @@ class GuardedRun:
         policy = guard.policy
         self._guard = guard
         self._policy = policy
+        if run_id is not None and not isinstance(run_id, str):
+            raise InvalidInputError("run_id", run_id, "a string or None")
         self._run_id = run_id or uuid.uuid4().hex
         self._monitor = Monitor(guard.converge)
         self._thread = FollowedThread(policy, guard.thread, self._monitor)

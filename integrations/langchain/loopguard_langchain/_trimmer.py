@@ -23,7 +23,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
-from loopguard_core import Message
+from loopguard_core import InvalidInputError, Message
 from loopguard_core.fingerprint import canonical
 from loopguard_core.message import activity_of
 from loopguard_core.thread import Trimmer, TrimPlan
@@ -94,7 +94,13 @@ class ThreadTrimmer(  # type: ignore[misc]  # both bases have a name; the middle
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> list[BaseMessage]:
-        """Return the messages that fit; also of a prompt, and of what becomes messages."""
+        """Return the messages that fit; also of a prompt, and of what becomes messages.
+
+        Raises:
+            InvalidInputError: *input* is neither; a graph's state, for one, only holds messages.
+        """
+        if isinstance(input, str) or not isinstance(input, (PromptValue, Sequence)):
+            raise InvalidInputError("input", input, "a sequence of messages, or a prompt")
         return self._trim(convert_to_messages(input), self._trimmer)
 
     def plan(self, messages: Sequence[BaseMessage]) -> TrimPlan:
