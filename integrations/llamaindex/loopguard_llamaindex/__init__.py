@@ -1,0 +1,25 @@
+"""loopguard for LlamaIndex.
+
+* `GuardedFunctionAgent`, `GuardedReActAgent` and `LoopGuardMixin` are the whole guard.
+* `GuardedLLM` cuts the replies of any model that go round.
+"""
+
+from __future__ import annotations
+
+from loopguard_core.errors import missing_extra as _missing_extra
+
+try:
+    # First, so that it is the extra's own package whose absence is reported.
+    import llama_index.core.agent.workflow  # noqa: F401 - only to see whether it is there
+
+    from ._agent import GuardedFunctionAgent, GuardedReActAgent, LoopGuardMixin
+    from ._llm import GuardedLLM
+except ImportError as error:
+    raise _missing_extra(error, package="llama_index", extra="llamaindex") from error
+
+__all__ = [
+    "GuardedFunctionAgent",
+    "GuardedLLM",
+    "GuardedReActAgent",
+    "LoopGuardMixin",
+]

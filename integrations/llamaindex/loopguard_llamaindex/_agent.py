@@ -1,0 +1,132 @@
+"""Guarded agents: the whole guard in `take_step`, alone and inside an `AgentWorkflow`.
+
+`take_step` is the one public method that both `agent.run` and `AgentWorkflow` call with the whole
+input, whose exceptions end a run, and whose result decides which tools run, hand-offs included.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ReActAgent, ToolCallResult
+from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
+from llama_index.core.llms import MessageRole
+from pydantic import Field
+from typing_extensions import override
+
+from loopguard_core import LoopGuard
+
+from ._content import result_of
+from ._convert import NeutralThread
+from ._drafts import draft_of
+from ._llm import GuardedLLM
+from ._reply import watching
+from ._state import load_state, save_state
+from ._step import AgentStep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from llama_index.core.agent.workflow.agent_context import AgentContext
+    from llama_index.core.llms import ChatMessage
+    from llama_index.core.memory import BaseMemory
+    from llama_index.core.tools import AsyncBaseTool
+    from llama_index.core.workflow import Context
+
+    from ._reply import WatchedReply
+    from ._state import RunState
+
+__all__ = ["GuardedFunctionAgent", "GuardedReActAgent", "LoopGuardMixin"]
+
+
+class LoopGuardMixin(BaseWorkflowAgent):
+    """Keeps an agent from going round; put it before the agent's own class.
+
+        class MyAgent(LoopGuardMixin, FunctionAgent): ...
+
+    Blocks single calls while their siblings run, hand-offs included, tells the model, cuts a
+    reply that goes round while it streams, and ends the run in each of the three `on_halt` ways
+    with a valid history in memory. What it tells the model is sent, never stored; the output of
+    a stopped run has the reason as `output["loopguard"]`.
+
+    State is kept in `ctx.store`, so a context that is saved, also in the middle of a run, goes on
+    with the same verdicts. All guarded agents of a workflow share it. A call of `run` with a
+    message is a new turn; a resumed run is not.
+
+    Args:
+        guard: What to watch for and what to do about it.
+    """
+
+    guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.llm = GuardedLLM.around(self.llm, self.guard)
+
+    @override
+    async def take_step(
+        self,
+        ctx: AgentContext,
+        llm_input: list[ChatMessage],
+        tools: Sequence[AsyncBaseTool],
+        memory: BaseMemory,
+    ) -> AgentOutput:
+        async def ask(reply: WatchedReply, offered: Sequence[AsyncBaseTool]) -> AgentOutput:
+            self.llm = GuardedLLM.around(self.llm, self.guard)  # it may have been exchanged
+            with watching(reply):
+                return await super(LoopGuardMixin, self).take_step(
+                    ctx, [*llm_input], offered, memory
+                )
+
+        async def finalize(output: AgentOutput) -> AgentOutput:
+            return await self.finalize(ctx, output, memory)
+
+        state = await self._state(ctx, llm_input)
+        step = AgentStep(
+            name=self.name,
+            policy=self.guard.policy,
+            state=state,
+            draft=draft_of(self, ctx.store),
+            ctx=ctx,
+            ask=ask,
+            finalize=finalize,
+        )
+        try:
+            return await step.take(tools)
+        finally:
+            await save_state(ctx.store, state)
+
+    @override
+    async def handle_tool_call_results(
+        self, ctx: Context, results: list[ToolCallResult], memory: BaseMemory
+    ) -> None:
+        """Keep the results for the next step, in the order of their calls."""
+        await super().handle_tool_call_results(ctx, results, memory)
+        state, _ = await load_state(ctx.store, self.guard)
+        came = {result.tool_id: result for result in results}
+        state.results = [
+            [*call, result_of(output.blocks), output.is_error]
+            for call in state.calls
+            if call[0] in came and (output := came[call[0]].tool_output)
+        ]
+        await save_state(ctx.store, state)
+
+    async def _state(self, ctx: AgentContext, llm_input: Sequence[ChatMessage]) -> RunState:
+        """Return the run's state; a run that has made no step yet begins with a person's turn."""
+        state, is_new = await load_state(ctx.store, self.guard)
+        if is_new or await ctx.store.get("num_iterations", default=0) == 0:
+            thread = [m for m in llm_input if m.role != MessageRole.SYSTEM]
+            history = NeutralThread(thread[:-1]) if is_new else ()
+            state.begin_turn(history, NeutralThread(thread[-1:]))
+        return state
+
+
+class GuardedFunctionAgent(LoopGuardMixin, FunctionAgent):
+    """A `FunctionAgent` with the whole guard; see `LoopGuardMixin`."""
+
+
+class GuardedReActAgent(LoopGuardMixin, ReActAgent):
+    """A `ReActAgent` with the whole guard; see `LoopGuardMixin`.
+
+    Replies that it cannot parse are part of the run: a model that repeats one is told and stopped.
+    """

@@ -1,0 +1,151 @@
+"""One run's state, in `ctx.store`: alive while the run lives, plain JSON wherever it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Self, cast, overload
+
+from typing_extensions import override
+
+from loopguard_core import GuardedRun, LoopGuard, Message
+
+if TYPE_CHECKING:
+    from workflows.context.state_store import StateStore
+
+__all__ = ["RunLog", "RunState", "load_state", "save_state"]
+
+_KEY: Final = "loopguard"
+_SAVED: Final = ("type", "text", "meta", "call_id", "is_error")
+_REMEMBERED: Final = 16
+"""How many messages of a log stay readable; following a thread takes a few at its old end."""
+
+
+class RunLog(Sequence[Message]):
+    """The thread of a run as the guard saw it: it only grows, and forgets what is old.
+
+    LlamaIndex has no such thread: what happens in a run is in one of two scratchpads, in memory
+    only at the end, and a retried ReAct reply nowhere.
+
+    Args:
+        messages: The newest messages, oldest first.
+        forgotten: How many messages were before them.
+    """
+
+    def __init__(self, messages: Iterable[Message] = (), forgotten: int = 0) -> None:
+        self.newest = list(messages)
+        self.forgotten = forgotten
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Add messages at the end."""
+        self.newest += messages
+
+    def forget(self) -> None:
+        """Forget what is old; to be done when the guard has read all of it."""
+        old = max(0, len(self.newest) - _REMEMBERED)
+        del self.newest[:old]
+        self.forgotten += old
+
+    @override
+    def __len__(self) -> int:
+        return self.forgotten + len(self.newest)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(len(self))[index]]
+        position = range(len(self))[index] - self.forgotten
+        return self.newest[position] if position >= 0 else Message(type="other", text="")
+
+
+class RunState(dict[str, object]):
+    """What is kept of a guarded run.
+
+    To whoever saves it, it is a dict of JSON values, which are made when they are asked for: a
+    snapshot costs more than everything else that the guard does in a step. It is shared by the
+    copies that `edit_state` makes, as other live handles are.
+
+    Attributes:
+        guard: What the run was made with.
+        run: The run.
+        log: Its thread.
+        calls: The calls that may run since the latest reply, as `[id, name, arguments]`.
+        results: What came back of them, as `[id, name, arguments, result, is_error]`.
+        blocked: Calls that a person is asked about, by id, with what the model is told if not.
+        allowed: The ids of those that the person allowed.
+    """
+
+    def __init__(self, guard: LoopGuard, saved: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        saved = saved or {}
+        run = saved.get("run")
+        self.guard = guard
+        self.run: GuardedRun = guard.resume(run) if run is not None else guard.start_run()
+        self.log = RunLog(map(Message, saved.get("log", ())), saved.get("forgotten", 0))
+        self.calls: list[list[Any]] = list(saved.get("calls", ()))
+        self.results: list[list[Any]] = list(saved.get("results", ()))
+        self.blocked: dict[str, str] = dict(saved.get("blocked", {}))
+        self.allowed: list[str] = list(saved.get("allowed", ()))
+
+    def begin_turn(self, history: Sequence[Message], person: Sequence[Message]) -> None:
+        """Take note that a person spoke.
+
+        Args:
+            history: The thread before, for a run that has not seen it.
+            person: What the person said.
+        """
+        if history:
+            newest = [_bare(message) for message in history[-_REMEMBERED:]]
+            self.log = RunLog(newest, forgotten=len(history) - len(newest))
+            self.run.begin_turn(history)
+        else:
+            self.run.begin_turn(self.log)
+        self.forget_calls()
+        self.log.extend(map(_bare, person))
+        self.log.forget()
+
+    def forget_calls(self) -> None:
+        """Forget the calls of the latest reply, which are answered."""
+        self.calls, self.results, self.blocked, self.allowed = [], [], {}, []
+
+    @override
+    def items(self) -> ItemsView[str, object]:
+        """Return what is saved."""
+        saved: dict[str, object] = {
+            "run": self.run.snapshot(),
+            "log": [dict(message) for message in self.log.newest],
+            "forgotten": self.log.forgotten,
+            "calls": self.calls,
+            "results": self.results,
+            "blocked": self.blocked,
+            "allowed": self.allowed,
+        }
+        return saved.items()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+
+async def load_state(store: StateStore[Any], guard: LoopGuard) -> tuple[RunState, bool]:
+    """Return the state of the run that *store* belongs to, and whether it is a new one.
+
+    A run that another agent's guard began, or that was saved, goes on with *guard*.
+    """
+    saved = await store.get(_KEY, default=None)
+    if isinstance(saved, RunState) and saved.guard == guard:
+        return saved, False
+    known = dict(cast("Mapping[str, Any]", saved).items()) if saved is not None else None
+    return RunState(guard, known), known is None
+
+
+async def save_state(store: StateStore[Any], state: RunState) -> None:
+    """Keep *state*, so that the next step and a saved context go on with it."""
+    await store.set(_KEY, state)
+
+
+def _bare(message: Message) -> Message:
+    """Return what can be saved of a message that carries its native object."""
+    return Message({key: message[key] for key in _SAVED if key in message})
