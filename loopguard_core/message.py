@@ -31,6 +31,9 @@ class Absent(enum.Enum):
     ABSENT = "absent"
 
 
+# The abstract class answers slowly; nearly every mapping is a dict, and asked first as one.
+_MAPPING: Final = (dict, Mapping)
+
 ABSENT: Final = Absent.ABSENT
 """Stands for a key that is not there, which is different from one whose value is None."""
 
@@ -171,11 +174,11 @@ def activity_of(message: Mapping[str, object]) -> Activity | None:
     if message.get("type") != "activity":
         return None
     meta = message.get("meta")
-    activity = meta.get("activity") if isinstance(meta, Mapping) else None
-    if not isinstance(activity, Mapping):
+    activity = meta.get("activity") if isinstance(meta, _MAPPING) else None
+    if not isinstance(activity, _MAPPING):
         return None
     kind, function = activity.get("type"), activity.get("function")
-    if not isinstance(kind, str) or not isinstance(function, Mapping):
+    if not isinstance(kind, str) or not isinstance(function, _MAPPING):
         return None
     name = function.get("name")
     if not isinstance(name, str):

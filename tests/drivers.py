@@ -165,8 +165,9 @@ class _Host:
         for channel, text in (("reasoning", step.reasoning), ("content", step.text)):
             for start in range(0, len(text), PIECE_CHARS):
                 if watch.feed(text[start : start + PIECE_CHARS], channel).action is Action.HALT:
-                    if channel == "content":
-                        self._thread.append(Message.bot(text[: start + PIECE_CHARS]))
+                    kept = text[: start + PIECE_CHARS][: watch.keep_chars]
+                    if channel == "content" and kept.strip():
+                        self._thread.append(Message.bot(kept))
                     verdict = self._run.reply_cut()
                     if verdict.action is Action.HALT:
                         raise Ended(verdict)

@@ -394,7 +394,7 @@ TUNED = (
     Scenario(
         "a-strict-guard-looks-at-the-call-alone",
         turn(*[call("poll", job=7)] * 10, DONE),
-        Outcome(9, blocked=1, nudges=5, detector="tool_loop.generic_repeat"),
+        Outcome(9, blocked=1, nudges=7, detector="converge.oscillation"),
         {"poll": counting("progress")},
         LoopGuard(policy=Policy.strict()),
     ),
@@ -410,12 +410,12 @@ CUTS = (
     Scenario(
         "a-reply-that-goes-round-is-cut-and-the-next-try-stands",
         turn(say(LOOPING_TEXT), DONE),
-        Outcome(0, cuts=1, detector="thread.stream_guard"),
+        Outcome(0, cuts=1, detector="reply.exact"),
     ),
     Scenario(
         "thinking-that-goes-round-is-cut-and-the-next-try-stands",
         turn(say("So.", reasoning=LOOPING_TEXT), DONE),
-        Outcome(0, cuts=1, detector="thread.stream_guard"),
+        Outcome(0, cuts=1, detector="reply.exact"),
     ),
     Scenario(
         "the-third-cut-in-a-row-ends-the-run",
@@ -425,7 +425,7 @@ CUTS = (
     Scenario(
         "a-reply-between-two-cuts-ends-the-row",
         turn(*[say(LOOPING_TEXT), STUCK_READ] * 4, DONE),
-        Outcome(4, cuts=4, nudges=1, detector="thread.stream_guard"),
+        Outcome(4, cuts=4, detector="reply.exact"),
         {"read": counting("text")},
     ),
     Scenario(

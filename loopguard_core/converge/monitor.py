@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Monitor"]
 
-_KEPT_DIGITS = 16  # 64 bits; among 512 kept signatures two different ones never meet
+_KEPT_DIGITS = 16  # 64 bits; among 256 kept signatures two different ones never meet
 _SHOWN_CHARS = 80  # of a tool's name in a reason: a model may have made the name up
 
 
@@ -41,7 +41,7 @@ class Monitor:
     condition holds, each further event fires again. Feed one monitor per run, in order; it is
     not safe for concurrent use. It does no I/O and acts on nothing. Names and hashes are kept as
     short digests, and of calls at most `window.MAX_ENTRIES` different ones, so a snapshot stays
-    below 20 kB however long the run is. Source: the converge specification.
+    below 10 kB however long the run is. Source: the converge specification.
 
     Args:
         config: The settings; None takes the defaults.
@@ -89,7 +89,7 @@ class Monitor:
 
         Fires at the `oscillation_k`-th equal call inside the window, whatever lies in between
         and whatever the tool answered. A host that never reports an iteration has a window
-        that never moves: every call counts, back to the 512th different one before.
+        that never moves: every call counts, back to the 256th different one before.
         Source: converge specification, section 5.
 
         Args:

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_ENTRIES", "CallWindow", "Entry"]
 
-MAX_ENTRIES: Final = 512
+MAX_ENTRIES: Final = 256
 """Different calls kept at most, each iteration counted apart: ten iterations of 51 calls.
 
 The specification sets no bound. Without one, a host that never reports iterations would keep
-every call of its run; with this one it compares each call with the 512 different calls before.
+every call of its run; with this one it compares each call with the 256 different calls before.
 """
 
 Entry: TypeAlias = tuple[int, str, int]

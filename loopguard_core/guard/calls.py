@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from loopguard_core.fingerprint import digest_text
 
@@ -13,50 +13,47 @@ from .verdict import ALLOWED, Action, Finding, Verdict
 __all__ = ["CallLedger", "CheckedCall", "OpenCall"]
 
 # State has to stay bounded; a batch of more calls than this is unheard of.
-_MAX_OPEN: Final = 48
-_MAX_CHECKED: Final = 32
+_MAX_OPEN: Final = 24
+_MAX_CHECKED: Final = 24
 _ID_CHARS: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCall:
+class OpenCall(NamedTuple):
     """A call that may run and whose result has not come back.
 
     Args:
         call_id: The provider's id; None where there is none.
         fingerprint: The call's fingerprint.
-        warning: What the check saw; it is delivered with the result.
+        warnings: What the check saw; it is delivered with the result.
     """
 
     call_id: str | None
     fingerprint: str
-    warning: Finding | None = None
+    warnings: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedCall:
+class CheckedCall(NamedTuple):
     """What a call with an id was told in the model step under way.
 
     Args:
         call_id: The provider's id.
         fingerprint: The call's fingerprint.
         action: ALLOW, BLOCK or HALT.
-        finding: Why; None if nothing was found that speaks against the call.
+        findings: Why; empty if nothing was found that speaks against the call.
     """
 
     call_id: str
     fingerprint: str
     action: Action
-    finding: Finding | None = None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         """The verdict that the call got."""
-        if self.finding is None:
+        if not self.findings:
             return ALLOWED
         refused = self.action >= Action.BLOCK
-        findings = (self.finding,)
-        return Verdict(self.action, findings, block_text(findings) if refused else "")
+        return Verdict(self.action, self.findings, block_text(self.findings) if refused else "")
 
 
 @dataclass(slots=True)
@@ -68,25 +65,33 @@ class CallLedger:
 
     def waiting(self, fingerprint: str) -> int:
         """Return how many equal calls are open."""
-        return sum(call.fingerprint == fingerprint for call in self.open)
+        return sum([call.fingerprint == fingerprint for call in self.open])
 
     def earlier_verdict(self, call_id: str | None, fingerprint: str) -> Verdict | None:
         """Return what this very call was told in the step under way, or None."""
+        if call_id is None or not self.checked:
+            return None
         call_id = _bounded(call_id)
         for call in self.checked:
             if call.call_id == call_id and call.fingerprint == fingerprint:
                 return call.verdict
         return None
 
+    def was_refused(self, call_id: str | None, fingerprint: str) -> bool:
+        """Return True if this very call was blocked, or ended the run, in the step under way."""
+        verdict = self.earlier_verdict(call_id, fingerprint)
+        return verdict is not None and verdict.action >= Action.BLOCK
+
     def record(self, call: OpenCall, verdict: Verdict) -> None:
         """Remember the verdict on *call*, which is open from now on if it may run."""
         call_id = _bounded(call.call_id)
         if call_id is not None:
-            finding = verdict.findings[0] if verdict.findings else None
-            self.checked.append(CheckedCall(call_id, call.fingerprint, verdict.action, finding))
+            self.checked.append(
+                CheckedCall(call_id, call.fingerprint, verdict.action, verdict.findings)
+            )
             del self.checked[:-_MAX_CHECKED]
         if verdict.action < Action.BLOCK:
-            self.open.append(call if call.call_id == call_id else replace(call, call_id=call_id))
+            self.open.append(call if call.call_id == call_id else call._replace(call_id=call_id))
             del self.open[:-_MAX_OPEN]
 
     def answer(self, call_id: str | None, fingerprint: str) -> OpenCall | None:
@@ -101,7 +106,8 @@ class CallLedger:
         done = same or equal[:1]
         if not done:
             return None
-        self.open = [call for call in self.open if not any(call is d for d in done)]
+        for call in done:
+            self.open.remove(call)
         return done[-1]
 
     def forget(self, fingerprint: str) -> None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ConfigDict
 
+from loopguard_core.converge import ConvergeConfig, Response
+from loopguard_core.reply import ReplyLoopConfig
 from loopguard_core.thread import CycleOptions, StreamGuardOptions
 from loopguard_core.tool_loop import ToolLoopConfig
 
@@ -32,8 +34,13 @@ _THREAD: Final = CycleOptions(
 _STREAM: Final = StreamGuardOptions(
     ngram=8, window=400, max_repeats=8, max_unique_ratio=0.25, min_chars=2000
 )
+_REPLY: Final = ReplyLoopConfig.for_guard()
 # A log that grows behind its first 4 kB is progress, so the guard compares whole results.
 _TOOL_LOOP: Final = ToolLoopConfig(max_result_bytes=None)
+
+
+# Three equal calls in ten iterations, whatever they brought, are worth a word and no more.
+_CONVERGE: Final = ConvergeConfig(oscillation_response=Response.REDIRECT)
 
 
 class LoopGuard(BaseModel):
@@ -44,7 +51,9 @@ class LoopGuard(BaseModel):
         thread: Options of the thread heuristics.
         tool_loop: Thresholds of the tool-loop detectors; a `Policy` rule can change them for
             one tool.
-        stream: Options of the stream guard, which watches replies.
+        reply: Thresholds of the detectors that watch replies.
+        converge: Thresholds of the convergence monitor.
+        stream: Options of the stream guard, which watches the prose of replies.
         listeners: Callables that get a `VerdictEvent` for every verdict that has findings.
             They are called in the thread of the run; one that raises is logged and ignored.
     """
@@ -54,6 +63,8 @@ class LoopGuard(BaseModel):
     policy: Policy = Policy()
     thread: CycleOptions = _THREAD
     tool_loop: ToolLoopConfig = _TOOL_LOOP
+    reply: ReplyLoopConfig = _REPLY
+    converge: ConvergeConfig = _CONVERGE
     stream: StreamGuardOptions = _STREAM
     listeners: tuple[Listener, ...] = ()
 

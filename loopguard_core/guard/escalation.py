@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .guidance import block_text, cut_text, nudge_text
 from .verdict import Action, Finding, Verdict
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["Escalation", "Standing", "Totals"]
 
 _NO_STEP: Final = -1
+
+Findings: TypeAlias = tuple[Finding, ...]
 
 
 @dataclass(slots=True)
@@ -86,22 +88,29 @@ class Escalation:
         """A reply ended by itself: the row of cuts is over."""
         self.standing.cuts_in_row = 0
 
-    def judge(self, finding: Finding, step: int) -> Verdict:
-        """Return the verdict on a finding about the thread or about a call.
+    def action(self, findings: Findings) -> Action:
+        """Return the strongest action that *findings* lead to, before any escalation."""
+        return max(self._policy.action(finding.severity) for finding in findings)
+
+    def judge(self, findings: Findings, step: int, *, refuses: bool = False) -> Verdict:
+        """Return the verdict on what was found about the thread or about a call.
 
         Args:
-            finding: What was seen.
-            step: The number of the model step it belongs to.
+            findings: At least one. In the verdict the one that decides comes first.
+            step: The number of the model step they belong to.
+            refuses: True if a HALT also is the answer to a call that does not run.
         """
-        match self._policy.action(finding.severity):
+        action = self.action(findings)
+        findings = tuple(sorted(findings, key=lambda f: -self._policy.action(f.severity)))
+        match action:
             case Action.ALLOW:
-                return Verdict(Action.ALLOW, (finding,))
+                return Verdict(Action.ALLOW, findings)
             case Action.NUDGE:
-                return self._nudge(finding, step)
+                return self._nudge(findings, step)
             case Action.BLOCK:
-                return self._block(finding, step)
+                return self._block(findings, step)
             case Action.HALT:
-                return self._halt(finding)
+                return self._halt(findings, refuses=refuses)
 
     def judge_cut(self) -> Verdict:
         """Return the verdict on one more reply that was cut."""
@@ -112,36 +121,36 @@ class Escalation:
             "reply.cut", "cut", standing.cuts_in_row, _cuts_sentence(standing.cuts_in_row)
         )
         if standing.cuts_in_row >= self._policy.max_cuts_in_row:
-            return self._halt(finding)
+            return self._halt((finding,))
         return Verdict(Action.NUDGE, (finding,), cut_text((finding,)))
 
-    def _nudge(self, finding: Finding, step: int) -> Verdict:
+    def _nudge(self, findings: Findings, step: int) -> Verdict:
         standing = self.standing
         if standing.sightings and step == standing.sighted_step:
-            return Verdict(Action.NUDGE, (finding,))
+            return Verdict(Action.NUDGE, findings)
         standing.sightings += 1
         standing.sighted_step = step
         if standing.sightings > self._policy.max_unheeded_nudges:
-            return self._halt(finding)
+            return self._halt(findings)
         standing.totals.nudges += 1
         told = standing.sightings > 1
-        return Verdict(Action.NUDGE, (finding,), "" if told else nudge_text((finding,)))
+        return Verdict(Action.NUDGE, findings, "" if told else nudge_text(findings))
 
-    def _block(self, finding: Finding, step: int) -> Verdict:
+    def _block(self, findings: Findings, step: int) -> Verdict:
         standing = self.standing
         # A batch of many equal calls is one mistake: the model could not heed the first refusal
         # before it made the next call.
-        if finding.detector != "tool_loop.unanswered" or step != standing.blocked_step:
+        if findings[0].detector != "tool_loop.unanswered" or step != standing.blocked_step:
             standing.blocks_in_row += 1
         standing.blocked_step = step
         if standing.blocks_in_row >= self._policy.max_blocks_in_row:
-            return self._halt(finding)
+            return self._halt(findings, refuses=True)
         standing.totals.blocks += 1
-        return Verdict(Action.BLOCK, (finding,), block_text((finding,)))
+        return Verdict(Action.BLOCK, findings, block_text(findings))
 
-    def _halt(self, finding: Finding) -> Verdict:
+    def _halt(self, findings: Findings, *, refuses: bool = False) -> Verdict:
         self.standing.totals.halts += 1
-        return Verdict(Action.HALT, (finding,), block_text((finding,)))
+        return Verdict(Action.HALT, findings, block_text(findings) if refuses else "")
 
 
 def _cuts_sentence(count: int) -> str:

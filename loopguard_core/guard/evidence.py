@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loopguard_core.converge import Response
+
 from .verdict import Finding, Severity
 
 if TYPE_CHECKING:
+    from loopguard_core.converge import ConvergeVerdict
+    from loopguard_core.reply import LoopFinding
     from loopguard_core.thread import Cycle, GuardReason
     from loopguard_core.tool_loop import Decision
 
-__all__ = ["cycle_finding", "decision_finding", "stream_finding", "unanswered_finding"]
+__all__ = [
+    "converge_finding",
+    "cycle_finding",
+    "decision_finding",
+    "reply_finding",
+    "stream_finding",
+    "unanswered_finding",
+]
 
 _NAME_CHARS: Final = 60
 
@@ -22,6 +33,20 @@ _CALLS: Final = {
     "no_progress": "{tool} was called {n} times with the same arguments and the same result.",
     "ping_pong": "{tool} and another call alternate, {n} calls by now, and neither result changes.",
     "generic_repeat": "{tool} was called {n} times with the same arguments.",
+}
+
+_CONVERGE: Final = {
+    "oscillation": "The same call was made {n} times within a few steps.",
+    "zero-progress": "{n} steps in a row changed nothing.",
+    "depth": "Agents are nested {n} deep.",
+}
+
+_REPLIES: Final = {
+    "exact": "The {where} of a reply repeats one block, {n} copies by now.",
+    "cycle": "The {where} of a reply says the same sentences for the {n}th time.",
+    "phrase": "The {where} of a reply says the same thing reworded for the {n}th time.",
+    "tool": "A reply makes the same call for the {n}th time.",
+    "short_period": "The {where} of a reply repeats a few characters, {n} times by now.",
 }
 
 _THREADS: Final = {
@@ -49,12 +74,28 @@ def unanswered_finding(tool: str, count: int) -> Finding:
     return Finding("tool_loop.unanswered", "critical", count, message, (_short(tool),))
 
 
+def converge_finding(seen: ConvergeVerdict) -> Finding | None:
+    """Make the finding of the convergence monitor; None if nothing fired."""
+    if not seen.fired:
+        return None
+    severity: Severity = "terminal" if seen.response is Response.TERMINATE else "warn"
+    detector = f"converge.{seen.detector.replace('-', '_')}"
+    return Finding(detector, severity, seen.count, _CONVERGE[seen.detector].format(n=seen.count))
+
+
 def cycle_finding(cycle: Cycle) -> Finding:
     """Make the finding of a thread heuristic."""
     what = _quoted(cycle.evidence[0]) if cycle.evidence else "A tool"
     shown = f" ({', '.join(map(_quoted, cycle.evidence))})" if cycle.evidence else ""
     message = _THREADS[cycle.name].format(n=cycle.count, what=what, shown=shown)
     return Finding(f"thread.{cycle.name}", "warn", cycle.count, message, cycle.evidence)
+
+
+def reply_finding(seen: LoopFinding) -> Finding:
+    """Make the finding of a detector that watches a reply."""
+    sample = _short(" ".join(seen.sample.split()))
+    what = _REPLIES[seen.kind].format(n=seen.reps, where=_short(seen.where))
+    return Finding(seen.detector, "cut", seen.reps, what, (_short(seen.where), sample))
 
 
 def stream_finding(channel: str, reason: GuardReason) -> Finding:

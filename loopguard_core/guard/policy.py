@@ -29,12 +29,20 @@ DETECTORS: Final = frozenset(
         "tool_loop.ping_pong",
         "tool_loop.generic_repeat",
         "tool_loop.unanswered",
+        "reply.exact",
+        "reply.cycle",
+        "reply.phrase",
+        "reply.tool",
+        "reply.short_period",
+        "converge.oscillation",
+        "converge.zero_progress",
+        "converge.depth",
     }
 )
 """The ids of all detectors; they are stable once released."""
 
 # Both ignore results, so a poll that gets a new answer every time looks like a loop to them.
-_BLIND_TO_RESULTS: Final = frozenset({"tool_loop.generic_repeat"})
+_BLIND_TO_RESULTS: Final = frozenset({"tool_loop.generic_repeat", "converge.oscillation"})
 
 
 class ToolRule(BaseModel):
@@ -84,6 +92,9 @@ class Policy(BaseModel):
         max_cuts_in_row: The cut with this number halts, as the reference's two retries do.
         max_unanswered_calls: So many equal calls may wait for their results; the next is
             blocked. Three: two equal calls in a batch are common in healthy runs.
+        model_call_is_iteration: True lets each model call with something new before it count as
+            an iteration of the loop, whose state is what is new. False leaves iterations to the
+            host, which may report its own through `observe_iteration`.
         disabled_detectors: Ids of detectors whose findings are never made.
     """
 
@@ -100,6 +111,7 @@ class Policy(BaseModel):
     max_blocks_in_row: int = Field(default=3, ge=1, strict=True)
     max_cuts_in_row: int = Field(default=3, ge=1, strict=True)
     max_unanswered_calls: int = Field(default=3, ge=1, strict=True)
+    model_call_is_iteration: bool = False
     disabled_detectors: frozenset[str] = _BLIND_TO_RESULTS
 
     @field_validator("disabled_detectors")
@@ -118,7 +130,7 @@ class Policy(BaseModel):
     @classmethod
     def strict(cls) -> Self:
         """Return a policy with every detector on, those that ignore results included."""
-        return cls(disabled_detectors=frozenset())
+        return cls(disabled_detectors=frozenset(), model_call_is_iteration=True)
 
     def rule(self, tool: str) -> ToolRule:
         """Return the rule for *tool*, which changes nothing where there is none."""
@@ -135,6 +147,10 @@ class Policy(BaseModel):
                 return self.on_terminal
             case "cut":
                 return self.on_cut
+
+    def is_enabled(self, detector: str) -> bool:
+        """Return True unless *detector* is disabled."""
+        return detector not in self.disabled_detectors
 
     def disabled_in(self, package: str) -> frozenset[str]:
         """Return the disabled detectors of *package*, without the package's prefix."""

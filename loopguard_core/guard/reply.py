@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
+from loopguard_core.reply import FixedPoints, ReplyLoopDetector
 from loopguard_core.thread import StreamGuard
 
-from .evidence import stream_finding
+from .evidence import reply_finding, stream_finding
 from .listener import VerdictEvent, notify
 from .verdict import ALLOWED, Finding, Verdict
 
 if TYPE_CHECKING:
-    from loopguard_core.thread import GuardReason, StreamGuardOptions
+    from collections.abc import Mapping, Sequence
+
+    from loopguard_core.reply import Kind, LoopFinding, ReplyWatch
+    from loopguard_core.thread import StreamGuardOptions
 
     from .config import LoopGuard
 
 __all__ = ["GuardedReply"]
 
-# The stream guard counts the characters of a whole piece before it reads it, so its verdict
-# depends on where pieces end. Fed at fixed points of the text, it depends on the text alone.
-_STRIDE_CHARS: Final = 64
-
-# A call's arguments hold code and data, whose repetitions are none of a phrase watcher's business.
+_CONTENT: Final = "content"
+# A call's arguments hold code and data, whose phrases are none of the stream guard's business.
 _ARGUMENTS: Final = "tool:"
+# Of the turn before a reply so much is read: reading all of a long turn anew for each of its
+# replies would cost more than everything else.
+_HISTORY_MESSAGES: Final = 128
 
 
 class GuardedReply:
     """Watches one reply; made by `GuardedRun.watch_reply`.
 
-    Pieces may be cut anywhere: the same text gives the same verdict at the same character.
+    Pieces may be cut anywhere: every detector is fed at fixed characters of a channel's text, so
+    the same text gives the same verdict at the same character. A reply that is shorter than one
+    such piece, 32 characters, is never judged.
     """
 
-    def __init__(self, guard: LoopGuard, run_id: str) -> None:
+    def __init__(
+        self, guard: LoopGuard, run_id: str, history: Sequence[Mapping[str, object]]
+    ) -> None:
         self._guard = guard
         self._run_id = run_id
-        self._off = "thread.stream_guard" in guard.policy.disabled_detectors
-        self._channels: dict[str, _Channel] = {}
+        self._history = history
+        self._watch: ReplyWatch | None = None
+        self._points = FixedPoints()
+        self._phrases: dict[str, _Phrases] = {}
         self._verdict = ALLOWED
+        self._keep_chars: int | None = None
 
     @property
     def finding(self) -> Finding | None:
         """What was found, or None so far."""
         return self._verdict.findings[0] if self._verdict.findings else None
 
-    def feed(self, text: str, channel: str = "content") -> Verdict:
+    @property
+    def keep_chars(self) -> int | None:
+        """How many characters of the content are worth keeping; None means all that came.
+
+        After a block that repeats, one copy of it stays; after any other finding in the content,
+        the text up to the end of its last new sentence.
+        """
+        return self._keep_chars
+
+    def feed(self, text: str, channel: str = _CONTENT) -> Verdict:
         """Take the next piece of the reply.
 
         Args:
-            text: The piece, possibly empty. Nothing but a bounded tail of it is kept.
+            text: The piece, possibly empty. Nothing but a bounded part of it is kept.
             channel: What it belongs to: `content`, `reasoning`, or `tool:` and any mark of the
                 call whose arguments they are.
 
@@ -55,44 +75,73 @@ class GuardedReply:
             ALLOW, or HALT to cut this reply; from then on always the same verdict. The same
             finding with ALLOW where the policy does not interfere.
         """
-        if self._verdict is not ALLOWED or self._off or channel.startswith(_ARGUMENTS):
-            return self._verdict
-        state = self._channels.get(channel)
-        if state is None:
-            state = self._channels[channel] = _Channel(self._guard.stream)
-        reason = state.feed(text)
-        if reason is not None:
-            finding = stream_finding(channel, reason)
-            self._verdict = Verdict(self._guard.policy.on_cut, (finding,))
-            event = VerdictEvent(self._run_id, "reply", channel, None, self._verdict)
-            notify(self._guard.listeners, event)
+        if self._verdict is ALLOWED:
+            for piece in self._points.feed(channel, text):
+                if self._judge(channel, piece):
+                    break
         return self._verdict
 
     def feed_call(self, name: str, arguments: object) -> Verdict:
         """Take a complete call that the reply contains; see `feed`."""
-        del name, arguments
+        if self._verdict is ALLOWED:
+            found = self._replies().watch_tool_call(name, arguments)
+            if found is not None:
+                self._take(name, reply_finding(found))
         return self._verdict
 
+    def _judge(self, channel: str, piece: str) -> bool:
+        found = self._replies().watch(channel, piece)
+        if found is not None:
+            self._keep_chars = _worth_keeping(found)
+            return self._take(channel, reply_finding(found))
+        finding = self._find_phrase(channel, piece)
+        return finding is not None and self._take(channel, finding)
 
-class _Channel:
-    """One channel's stream guard, fed at fixed points of the channel's text."""
+    def _replies(self) -> ReplyWatch:
+        """Return the watch; history is read when there is a reply to compare with it."""
+        if self._watch is None:
+            disabled = cast("frozenset[Kind]", self._guard.policy.disabled_in("reply"))
+            config = self._guard.reply
+            if disabled:
+                config = config.model_copy(update={"disabled_kinds": disabled})
+            newest = self._history[-_HISTORY_MESSAGES:]
+            self._watch = ReplyLoopDetector(config).begin(newest)
+        return self._watch
 
-    __slots__ = ("_guard", "_options", "_waiting")
+    def _find_phrase(self, channel: str, piece: str) -> Finding | None:
+        enabled = self._guard.policy.is_enabled("thread.stream_guard")
+        if channel.startswith(_ARGUMENTS) or not enabled:
+            return None
+        phrases = self._phrases.get(channel)
+        if phrases is None:
+            phrases = self._phrases[channel] = _Phrases(self._guard.stream)
+        return phrases.find(channel, piece)
+
+    def _take(self, where: str, finding: Finding) -> bool:
+        self._verdict = Verdict(self._guard.policy.on_cut, (finding,))
+        event = VerdictEvent(self._run_id, "reply", where, None, self._verdict)
+        notify(self._guard.listeners, event)
+        return True
+
+
+class _Phrases:
+    """The stream guard on one channel; numbers alone are data, as in a matrix, and no phrase."""
+
+    __slots__ = ("_guard", "_options")
 
     def __init__(self, options: StreamGuardOptions) -> None:
         self._options = options
         self._guard = StreamGuard(options)
-        self._waiting = ""
 
-    def feed(self, text: str) -> GuardReason | None:
-        """Take a piece; return why the text so far goes round, or None."""
-        text = self._waiting + text
-        end = len(text) - len(text) % _STRIDE_CHARS
-        self._waiting = text[end:]
-        for start in range(0, end, _STRIDE_CHARS):
-            if self._guard.push(text[start : start + _STRIDE_CHARS]):
-                reason = self._guard.reason
-                if reason is not None and any(map(str.isalpha, reason.phrase)):
-                    return reason
-                self._guard = StreamGuard(self._options)  # equal numbers are data, as in a matrix
+    def find(self, channel: str, piece: str) -> Finding | None:
+        if not self._guard.push(piece):
+            return None
+        reason = self._guard.reason
+        if reason is not None and any(map(str.isalpha, reason.phrase)):
+            return stream_finding(channel, reason)
+        self._guard = StreamGuard(self._options)
         return None
+
+
+def _worth_keeping(found: LoopFinding) -> int | None:
+    return found.keep_chars if found.where == _CONTENT else None

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
+from loopguard_core.converge import Monitor
 from loopguard_core.message import as_messages, type_of
-from loopguard_core.thread import ThreadWatch
-from loopguard_core.tool_loop import (
-    ToolLoopConfig,
-    ToolLoopDetector,
-    call_fingerprint,
-    result_fingerprint,
-)
+from loopguard_core.tool_loop import ToolLoopDetector
 
-from .calls import CallLedger, OpenCall
+from .calls import OpenCall
 from .escalation import Escalation, Totals
-from .evidence import cycle_finding, decision_finding, unanswered_finding
-from .guidance import without_guidance
+from .evidence import converge_finding
+from .followed_thread import FollowedThread
 from .listener import EventKind, VerdictEvent, notify
-from .reading import MessageReading
 from .reply import GuardedReply
 from .snapshot import RunSnapshot, naming
-from .verdict import ALLOWED, Action, Finding, Verdict
+from .tool_calls import ToolCalls
+from .verdict import ALLOWED, Action, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from loopguard_core.converge import ConvergeVerdict
 
     from .config import LoopGuard
 
 __all__ = ["GuardedRun"]
 
-# It counts calls whatever came back, so a new result does not speak against it.
-_BLIND_TO_RESULTS = "tool_loop.generic_repeat"
+# They count calls whatever came back, so a new result does not speak against them.
+_BLIND_TO_RESULTS: Final = frozenset({"tool_loop.generic_repeat", "converge.oscillation"})
 
 
 class GuardedRun:
@@ -48,11 +45,9 @@ class GuardedRun:
         self._guard = guard
         self._policy = policy
         self._run_id = run_id or uuid.uuid4().hex
-        self._skipped_calls = policy.disabled_in("tool_loop")
-        self._skipped_threads = policy.disabled_in("thread")
-        self._watch = ThreadWatch(options=guard.thread, reading=MessageReading(policy))
-        self._tool_loop = ToolLoopDetector(guard.tool_loop)
-        self._calls = CallLedger()
+        self._monitor = Monitor(guard.converge)
+        self._thread = FollowedThread(policy, guard.thread, self._monitor)
+        self._calls = ToolCalls(policy, guard.tool_loop, self._monitor)
         self._escalation = Escalation(policy)
         self._step = 0
         self._threads_checked = False
@@ -79,11 +74,8 @@ class GuardedRun:
             history: The thread before the person's message, for a run that has not seen it: it
                 is taken note of without being judged. Empty where `check_thread` saw it.
         """
-        if history:
-            self._watch.follow(as_messages(history, field="history"))
-        self._watch.begin_turn()
-        self._tool_loop.reset()
-        self._calls.clear()
+        self._thread.begin_turn(history)
+        self._calls.begin_turn()
         self._escalation.begin_turn()
         self._thread_verdict = ALLOWED
 
@@ -101,15 +93,15 @@ class GuardedRun:
         Raises:
             InvalidInputError: *messages* is no sequence, or holds something that is no mapping.
         """
-        start = self._watch.follow(as_messages(messages))
-        if start == len(messages) and self._threads_checked:
+        new = self._thread.follow(messages)
+        if not new and self._threads_checked:
             return self._thread_verdict
-        cycle = self._watch.find(skip=self._skipped_threads, newest=len(messages) - start)
-        if cycle is not None:
-            self._thread_verdict = self._escalation.judge(cycle_finding(cycle), self._step)
+        findings = self._thread.find(new)
+        if findings:
+            self._thread_verdict = self._escalation.judge(findings, self._step)
         else:
             self._thread_verdict = ALLOWED
-            if not any(type_of(message) == "activity" for message in messages[start:]):
+            if not any(type_of(message) == "activity" for message in new):
                 self._escalation.end_episode()  # the model spoke, called nothing, repeated nothing
         self._threads_checked = True
         self._next_step()
@@ -127,22 +119,22 @@ class GuardedRun:
         Returns:
             ALLOW, BLOCK or HALT. A warning comes with this call's result.
         """
-        rule = self._policy.rule(name)
-        if rule.exempt:
+        if self._calls.is_exempt(name):
             return ALLOWED
         if self._results_since_step and not self._threads_checked:
             self._next_step()  # nobody shows us the thread, so results are what separates steps
-        fingerprint = call_fingerprint(name, rule.kept_arguments(arguments))
-        earlier = self._calls.earlier_verdict(call_id, fingerprint)
+        fingerprint = self._calls.fingerprint(name, arguments)
+        earlier = self._calls.ledger.earlier_verdict(call_id, fingerprint)
         if earlier is not None:
             return earlier
         self._escalation.standing.totals.calls += 1
-        finding = self._find_in_call(name, fingerprint, rule.tool_loop)
-        warned = finding is not None and self._policy.action(finding.severity) is Action.NUDGE
+        findings = self._calls.attempt(name, fingerprint)
+        warned = bool(findings) and self._escalation.action(findings) is Action.NUDGE
         verdict = ALLOWED
-        if finding is not None and not warned:
-            verdict = self._escalation.judge(finding, self._step)
-        self._calls.record(OpenCall(call_id, fingerprint, finding if warned else None), verdict)
+        if findings and not warned:
+            verdict = self._escalation.judge(findings, self._step, refuses=True)
+        call = OpenCall(call_id, fingerprint, findings if warned else ())
+        self._calls.ledger.record(call, verdict)
         return self._sent("call", name, call_id, verdict)
 
     def observe_result(
@@ -167,29 +159,32 @@ class GuardedRun:
         Returns:
             ALLOW, NUDGE or HALT. The result of a call that was blocked is ignored.
         """
-        rule = self._policy.rule(name)
-        if rule.exempt:
+        if self._calls.is_exempt(name):
             return ALLOWED
-        fingerprint = call_fingerprint(name, rule.kept_arguments(arguments))
-        call = self._calls.answer(call_id, fingerprint)
-        if call is None and self._was_refused(call_id, fingerprint):
+        fingerprint = self._calls.fingerprint(name, arguments)
+        call = self._calls.ledger.answer(call_id, fingerprint)
+        if call is None and self._calls.ledger.was_refused(call_id, fingerprint):
             return ALLOWED
         self._results_since_step = True
-        is_new = self._note_outcome(name, fingerprint, result, is_error=is_error)
-        warning = call.warning if call is not None else None
-        if warning is None or (is_new and warning.detector != _BLIND_TO_RESULTS):
+        is_new = self._calls.note_outcome(name, fingerprint, result, is_error=is_error)
+        warnings = call.warnings if call is not None else ()
+        if is_new:
+            self._escalation.something_new()
+        if is_new and warnings:
+            warnings = tuple(w for w in warnings if w.detector in _BLIND_TO_RESULTS)
+        if not warnings:
             return ALLOWED
-        return self._sent("result", name, call_id, self._escalation.judge(warning, self._step))
+        return self._sent("result", name, call_id, self._escalation.judge(warnings, self._step))
 
     def watch_reply(self, history: Sequence[Mapping[str, object]] = ()) -> GuardedReply:
         """Start watching one reply while it streams.
 
         Args:
-            history: The thread before the reply. The detectors that exist so far judge a reply
-                by itself and do not read it.
+            history: The thread before the reply. What the model said and did since a person last
+                spoke raises the counts of what the reply says again. Empty judges the reply by
+                itself.
         """
-        as_messages(history, field="history")
-        return GuardedReply(self._guard, self._run_id)
+        return GuardedReply(self._guard, self._run_id, as_messages(history, field="history"))
 
     def reply_cut(self) -> Verdict:
         """Take note that the adapter cut a reply; the model is told, or the run ends.
@@ -203,18 +198,41 @@ class GuardedRun:
         """Take note that a reply ended by itself: the row of cuts is over."""
         self._escalation.end_cuts()
 
+    def observe_iteration(self, state_hash: str) -> Verdict:
+        """Take note that an iteration of the host's own loop begins.
+
+        Args:
+            state_hash: A digest of the loop's state, such as `fingerprint.digest(state)`.
+
+        Returns:
+            ALLOW, NUDGE, or HALT once the state has stood still for too many iterations.
+
+        Raises:
+            InvalidInputError: *state_hash* is no string.
+        """
+        return self._converged("iteration", self._monitor.observe_iteration(state_hash))
+
+    def observe_depth(self, depth: int) -> Verdict:
+        """Take note of how deep the present agent was spawned; the root's depth is usually 0.
+
+        Returns:
+            ALLOW, NUDGE, or HALT beyond `ConvergeConfig.max_depth`, which is no limit by default.
+
+        Raises:
+            InvalidInputError: *depth* is no int.
+        """
+        return self._converged("depth", self._monitor.observe_depth(depth))
+
     def context_compacted(self) -> None:
         """Take note that history was summarised or trimmed.
 
         A model that lost its history and starts the same calls over is found sooner from now on.
         """
-        self._tool_loop.arm_post_compaction()
+        self._calls.detector.arm_post_compaction()
 
     def allow_call(self, name: str, arguments: object) -> None:
         """Take note that a person allowed a blocked call: its count starts over."""
-        fingerprint = call_fingerprint(name, self._policy.rule(name).kept_arguments(arguments))
-        self._tool_loop.reset_fingerprint(fingerprint)
-        self._calls.forget(fingerprint)
+        self._calls.forget(self._calls.fingerprint(name, arguments))
         self._escalation.something_new()
 
     def snapshot(self) -> dict[str, object]:
@@ -225,10 +243,11 @@ class GuardedRun:
             threads_checked=self._threads_checked,
             results_since_step=self._results_since_step,
             thread_verdict=self._thread_verdict,
-            calls=self._calls,
+            calls=self._calls.ledger,
             standing=self._escalation.standing,
-            thread=self._watch.snapshot(),
-            tool_loop=self._tool_loop.snapshot(),
+            thread=self._thread.snapshot(),
+            tool_loop=self._calls.detector.snapshot(),
+            converge=self._monitor.snapshot(),
         )
         return record.model_dump(mode="json")
 
@@ -237,13 +256,15 @@ class GuardedRun:
         """Build the run that *snapshot* saved; see `LoopGuard.resume`."""
         record = RunSnapshot.read(snapshot)
         run = cls(guard, record.run_id)
-        with naming("snapshot.thread"):
-            run._watch = ThreadWatch.restore(
-                record.thread, options=guard.thread, reading=MessageReading(guard.policy)
+        with naming("snapshot.converge"):
+            monitor = run._monitor = run._calls.monitor = Monitor.restore(
+                record.converge, guard.converge
             )
+        with naming("snapshot.thread"):
+            run._thread = FollowedThread(guard.policy, guard.thread, monitor, record.thread)
         with naming("snapshot.tool_loop"):
-            run._tool_loop = ToolLoopDetector.restore(record.tool_loop, guard.tool_loop)
-        run._calls = record.calls
+            run._calls.detector = ToolLoopDetector.restore(record.tool_loop, guard.tool_loop)
+        run._calls.ledger = record.calls
         run._escalation = Escalation(guard.policy, record.standing)
         run._step = record.step
         run._threads_checked = record.threads_checked
@@ -251,43 +272,16 @@ class GuardedRun:
         run._thread_verdict = record.thread_verdict
         return run
 
-    def _find_in_call(
-        self, name: str, fingerprint: str, thresholds: ToolLoopConfig | None
-    ) -> Finding | None:
-        waiting = self._calls.waiting(fingerprint)
-        if waiting >= self._policy.max_unanswered_calls and "unanswered" not in self._skipped_calls:
-            return unanswered_finding(name, waiting + 1)
-        decision = self._tool_loop.check_fingerprint(
-            name, fingerprint, attempts=waiting, skip=self._skipped_calls, config=thresholds
-        )
-        return decision_finding(name, decision) if decision.stuck else None
-
-    def _note_outcome(self, name: str, fingerprint: str, result: object, *, is_error: bool) -> bool:
-        """Give a result to the detectors; return True if this call never gave it before."""
-        if isinstance(result, str):
-            result = without_guidance(result)
-        limits = self._tool_loop.config
-        outcome = result_fingerprint(
-            name,
-            result,
-            is_error=is_error,
-            max_bytes=limits.max_result_bytes,
-            cleaned_tools=limits.cleaned_tools,
-        )
-        is_new = not self._tool_loop.has_seen(fingerprint, outcome)
-        self._tool_loop.observe_outcome(fingerprint, outcome)
-        if is_new:
-            self._escalation.something_new()
-        return is_new
-
-    def _was_refused(self, call_id: str | None, fingerprint: str) -> bool:
-        verdict = self._calls.earlier_verdict(call_id, fingerprint)
-        return verdict is not None and verdict.action >= Action.BLOCK
+    def _converged(self, kind: EventKind, seen: ConvergeVerdict) -> Verdict:
+        finding = converge_finding(seen)
+        if finding is None or not self._policy.is_enabled(finding.detector):
+            return ALLOWED
+        return self._sent(kind, "", None, self._escalation.judge((finding,), self._step))
 
     def _next_step(self) -> None:
         self._step += 1
         self._results_since_step = False
-        self._calls.next_step()
+        self._calls.ledger.next_step()
 
     def _sent(self, kind: EventKind, name: str, call_id: str | None, verdict: Verdict) -> Verdict:
         """Tell the listeners of *verdict* if it has findings, and hand it on."""

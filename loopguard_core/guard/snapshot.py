@@ -22,8 +22,9 @@ __all__ = ["RunSnapshot", "naming"]
 class RunSnapshot(BaseModel):
     """Everything `LoopGuard.resume` needs to go on with identical verdicts.
 
-    Its parts bound it: 48 open calls, 32 checked ones, and what the detectors keep (digests of
-    512 messages and of 30 calls), together below 64 kB.
+    Its parts bound it: 24 open calls, 24 checked ones, and what the detectors keep (digests of
+    512 messages, of 30 finished calls, of the calls in a window of iterations), together below
+    64 kB as JSON.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,6 +39,7 @@ class RunSnapshot(BaseModel):
     standing: Standing
     thread: dict[str, object]
     tool_loop: dict[str, object]
+    converge: dict[str, object]
 
     @classmethod
     def read(cls, snapshot: Mapping[str, object]) -> Self:

@@ -27,14 +27,16 @@ class Blocks:
     Args:
         name: The channel.
         config: Thresholds.
+        escaped: True if the text is JSON that is being written; see `needed_chars`.
     """
 
-    __slots__ = ("_chars", "_exact", "_name", "_sample_bytes", "_short")
+    __slots__ = ("_chars", "_escaped", "_exact", "_name", "_sample_bytes", "_short")
 
-    def __init__(self, name: str, config: ReplyLoopConfig) -> None:
+    def __init__(self, name: str, config: ReplyLoopConfig, *, escaped: bool) -> None:
+        self._escaped = escaped
         self._name = name
         self._exact = ExactRepetition(config.exact, where=name)
-        self._short = ShortPeriod() if config.shapes else None
+        self._short = ShortPeriod(escaped=escaped) if config.shapes else None
         self._sample_bytes = config.sample_bytes
         self._chars = 0
 
@@ -52,7 +54,7 @@ class Blocks:
         """Judge a block by its shape."""
         span = self._exact.last(found.reps * found.period)
         block = _whole_characters(span[-found.period :])
-        return count_characters(span) >= needed_chars(block)
+        return count_characters(span) >= needed_chars(block, escaped=self._escaped)
 
     def _exact_loop(self, found: ExactFinding) -> LoopFinding:
         sample = found.sample[: self._sample_bytes].decode("utf-8", "ignore")
@@ -89,5 +91,6 @@ class Blocks:
 
 def _whole_characters(block: bytes) -> str:
     """Read a block that may begin inside a character, from its first whole one on."""
-    start = next(i for i, byte in enumerate(block) if byte & 0xC0 != 0x80)
-    return (block[start:] + block[:start]).decode("utf-8", "replace")
+    while block and not count_characters(block[:1]):
+        block = block[1:] + block[:1]
+    return block.decode("utf-8", "replace")

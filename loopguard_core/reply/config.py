@@ -6,6 +6,8 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, StrictInt, ValidationInfo, field_validator
 
+from .finding import Kind
+
 __all__ = ["ExactConfig", "ReplyLoopConfig"]
 
 _FROZEN: Final = ConfigDict(
@@ -79,11 +81,14 @@ class ReplyLoopConfig(BaseModel):
         tool_window: Calls that the tool detector looks at.
         shapes: True asks more copies of a block that healthy texts repeat too (`needed_chars`),
             and turns on the detector of short periods.
-        prose_only: True takes only sentences of prose for the window of cycle and phrase.
+        prose_only: True takes only repeats of prose for repeats: other lines are in the window
+            of cycle and phrase while they are new, short sentences too, and a sentence with
+            other numbers or names is another one (`line_kind`, `PhraseDetector`).
         begun_bytes: Bytes of one more time of a passage that are enough to count it; 0 is off.
         counting_lines: Lines in a row with nothing new but a counter that are a loop; 0 is off.
         max_sentences: Different sentences that cycle remembers.
         max_phrases: Different sentences that phrase remembers.
+        disabled_kinds: Kinds whose findings are never made.
 
     Raises:
         pydantic.ValidationError: A number is not of its type, or a setting is not known.
@@ -109,6 +114,7 @@ class ReplyLoopConfig(BaseModel):
     counting_lines: StrictInt = 0
     max_sentences: StrictInt = 4096
     max_phrases: StrictInt = 1024
+    disabled_kinds: frozenset[Kind] = frozenset()
 
     @field_validator("tolerance", "similarity")
     @classmethod
@@ -138,15 +144,26 @@ class ReplyLoopConfig(BaseModel):
 
     @classmethod
     def for_guard(cls) -> Self:
-        """Return what a guard uses by default."""
+        """Return what a guard uses by default; made for pieces that `FixedPoints` yields.
+
+        On 618 labelled replies it finds 155 of 160 loops and cuts none of the 458 healthy ones;
+        the defaults find 122 and cut 2. The loops that it misses are templates filled in anew
+        each time, which healthy proofs case by case are, too.
+        """
         return cls(
-            exact=ExactConfig(min_span=240, check_every=1, history_bytes=17 * 1024),
-            window=20,
-            min_share=0.75,
+            # `shapes` judges how long a block must go on; a grid of cells has to be remembered.
+            exact=ExactConfig(min_span=240, check_every=1, history_bytes=33 * 1024),
+            # 11 of 12. Of healthy replies, one has 42% third sayings there, two 33%, the others at most
+            # 17%; a proof by cases with three stock sentences in four has 75%.
+            window=12,
+            min_share=0.9,
+            min_span=400,
             shapes=True,
             prose_only=True,
+            # Healthy passages end where their second time does, at the latest.
             begun_bytes=128,
             counting_lines=24,
+            max_phrases=512,
         )
 
 

@@ -13,7 +13,7 @@ __all__ = ["CountingLines", "CountingText"]
 # A whole number on its own, with the ending of an ordinal; no part of a time, a date, a
 # decimal number or a name.
 _NUMBER: Final = re.compile(
-    r"(?<![\w.:/,-])\d{1,9}(?=(?:st|nd|rd|th)?(?![\w:/-]|[.,]\d))", re.ASCII
+    r"(?<![\w.:/,-])\d{1,9}(?=(?:st|nd|rd|th)?(?![\w/-]|[.,:]\d))", re.ASCII
 )
 _DIGIT: Final = re.compile(r"[0-9]")
 _ORDINAL: Final = re.compile(r"#(?:st|nd|rd|th)\b")
@@ -29,7 +29,7 @@ class CountingText:
     Memory: two lines of at most 512 characters, and the one that has not ended yet.
 
     Attributes:
-        new_end: Where the last sentence ended that no counter joins to the one before.
+        new_end: Where the last sentence ended that the counter does not join to the one before.
     """
 
     __slots__ = ("_line", "_lines", "_sentences", "new_end")
@@ -42,15 +42,17 @@ class CountingText:
 
     def add(self, sentence: Sentence) -> int:
         """Take the next sentence and return how many the counter joins by now, 0 for none."""
+        longest = self._lines
         times = 0
         if sentence.text:
-            times = self._sentences.add(sentence.text)
-            self._line = f"{self._line} {sentence.text}"[: _MAX_CHARS + 1]
+            times, longest = self._sentences.add(sentence.text, sentence.end), self._sentences
+            self._line = f"{self._line} {sentence.text}".lstrip()[: _MAX_CHARS + 1]
         if sentence.ends_line and self._line:
-            times = max(times, self._lines.add(self._line))
+            in_lines = self._lines.add(self._line, sentence.end)
             self._line = ""
-        if times == 1 or (sentence.text and not times and not self._line):
-            self.new_end = sentence.end
+            if in_lines > times:
+                times, longest = in_lines, self._lines
+        self.new_end = longest.new_end
         return times
 
 
@@ -60,32 +62,49 @@ class CountingLines:
     Every number of such a line that changes goes up by one, or every one down by one. Lines of
     data and code are passed over, and times and dates are no counters, so that logs, tables and
     lists of similar objects are spared. Memory: one line.
+
+    Attributes:
+        new_end: Where the last line ended that the counter does not join to the one before.
     """
 
-    __slots__ = ("_line", "_numbers", "_step", "_times")
+    __slots__ = ("_line", "_numbers", "_step", "_times", "new_end")
 
     def __init__(self) -> None:
         self._line = ""
         self._numbers: tuple[int, ...] = ()
         self._step = 0
         self._times = 0
+        self.new_end = 0
 
-    def add(self, line: str) -> int:
+    def add(self, line: str, end: int) -> int:
         """Take the next line that is not blank, and return how many the counter joins by now.
+
+        Args:
+            line: The line.
+            end: Characters of the text up to and including it.
 
         Returns:
             Lines in a row, this one included; 0 if it counts nothing.
         """
-        if len(line) > _MAX_CHARS or not _DIGIT.search(line) or _NOT_PROSE.search(line):
-            self._times = 0
-            self._line = ""
+        times = self._count(line)
+        if times <= 1:
+            self.new_end = end
+        return times
+
+    def _count(self, line: str) -> int:
+        numbers: tuple[int, ...] = ()
+        template = ""
+        if len(line) <= _MAX_CHARS and _DIGIT.search(line) and not _NOT_PROSE.search(line):
+            numbers = tuple(map(int, _NUMBER.findall(line)))
+            template = _ORDINAL.sub("#", _NUMBER.sub("#", line.lower()))
+        if not numbers or not _says_something(template):
+            self._line, self._times = "", 0
             return 0
-        numbers = tuple(map(int, _NUMBER.findall(line)))
-        template = _ORDINAL.sub("#", _NUMBER.sub("#", line.lower()))
-        step = self._common_step(numbers) if template == self._line else 0
+        is_same = template == self._line and len(numbers) == len(self._numbers)
+        step = self._common_step(numbers) if is_same else 0
         if not step:
-            self._times = 1 if numbers and _WORD.search(template) else 0
-        elif step == self._step or self._times == 1:
+            self._times = 1
+        elif self._times == 1 or step == self._step:
             self._times += 1
         else:
             self._times = 2
@@ -97,3 +116,12 @@ class CountingLines:
         steps = {new - old for new, old in zip(numbers, self._numbers, strict=True)} - {0}
         step = steps.pop() if len(steps) == 1 else 0
         return step if abs(step) == 1 else 0
+
+
+def _says_something(template: str) -> bool:
+    """Return True if there is a word; two, if the counter is but a number in a list.
+
+    A list of equal labels is a healthy answer to many questions.
+    """
+    words = len(_WORD.findall(template))
+    return words > (template[0] == "#")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
 
-from .passage import Passage
-from .repeats import RepeatWindow
+from .line_kind import LineKind
 from .said import Said
+
+if TYPE_CHECKING:
+    from .passage import Passage
+    from .repeats import RepeatWindow
 
 __all__ = ["CycleDetector"]
 
@@ -42,32 +46,34 @@ class CycleDetector:
         self._passage = passage
         self._memory = memory
         self._sample_chars = sample_chars
-        self._known: dict[int, _Known] = {}
+        self._known: OrderedDict[int, _Known] = OrderedDict()  # the latest last
         self._place = 0
 
-    def add(self, key: str, text: str, size: int, *, repeats_count: bool = True) -> Said:
+    def add(self, key: str, text: str, size: int, kind: LineKind) -> Said:
         """Take the next counted sentence.
 
         Args:
             key: What makes it the same as another; see `key_of`.
             text: The sentence.
             size: Its bytes.
-            repeats_count: False keeps it out of the window if it is a repeat.
+            kind: What it looks like. Of what is not prose, only what is new is in the window:
+                that speaks against a loop, and its repeats do not speak for one.
         """
         fingerprint = hash(key)
-        before = self._known.pop(fingerprint, None)
+        before = self._known.get(fingerprint)
         if before is None:
             now = _Known(1, self._place, text[: self._sample_chars])
             if len(self._known) >= self._memory:
-                del self._known[next(iter(self._known))]
+                self._known.popitem(last=False)
         else:
             now = _Known(before.times + 1, self._place, before.first)
-        self._known[fingerprint] = now  # the newest last, so that the first is the oldest
+            self._known.move_to_end(fingerprint)
+        self._known[fingerprint] = now
         self._place += 1
         count = 0
-        if repeats_count or before is None:
+        if kind is LineKind.PROSE or before is None:
             count = self._window.add(now.times, size)
         if self._passage is not None:
             last_place = None if before is None else before.place
-            count = max(count, self._passage.add(fingerprint, size, last_place))
+            count = max(count, self._passage.add(fingerprint, size, kind, last_place))
         return Said(now.times, count, now.first)

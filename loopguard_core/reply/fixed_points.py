@@ -20,7 +20,7 @@ class FixedPoints:
     A detector that looks once a piece sees another text for each way of cutting it. Fed with
     what this yields, it looks at fixed characters of the channel's text, whatever the pieces
     were. What is left at the end of a reply is never yielded. Memory: less than one stride for
-    each channel of late.
+    each of the latest channels.
 
     Args:
         stride_chars: Characters of each piece that is yielded, at least 1.
@@ -50,16 +50,19 @@ class FixedPoints:
         Returns:
             The pieces that are complete by now, in order; often none.
         """
-        text = self._waiting.pop(channel, "") + text
-        stride = self._stride
+        waiting = self._waiting.get(channel)
+        if waiting is None:
+            waiting = self._open()
+        text, stride = waiting + text, self._stride
         if len(text) < stride:
-            self._wait(channel, text)
+            self._waiting[channel] = text
             return _NOTHING
         end = len(text) - len(text) % stride
-        self._wait(channel, text[end:])
+        self._waiting[channel] = text[end:]
         return [text[start : start + stride] for start in range(0, end, stride)]
 
-    def _wait(self, channel: str, rest: str) -> None:
+    def _open(self) -> str:
+        """Make room for a channel and return what it begins with."""
         if len(self._waiting) >= self._max_channels:
             del self._waiting[next(iter(self._waiting))]
-        self._waiting[channel] = rest
+        return ""

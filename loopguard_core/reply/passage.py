@@ -2,73 +2,69 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from .line_kind import LineKind
 
 __all__ = ["Passage"]
+
+# Bytes said in order, times how many times that is, below which nothing counts. Three times a
+# refrain of 280 bytes in a row weigh as much as this, or six times one of 70.
+_MIN_WEIGHT: Final = 2560
+# Verses, logs and tables repeat more than prose does, and a few lines are left to the detectors
+# of blocks, which look at their shape.
+_MIN_WEIGHT_OF_LINES: Final = 3840
+_FEWEST_LINES: Final = 4
 
 
 class Passage:
     """Follows the latest sentences back to where they were said before, at a fixed distance.
 
     A solution restated after the reasoning is a second time and ends there; a loop goes on into
-    a third. So a time counts as soon as its first `begun_bytes` have come, and one more
-    occurrence needs no full window. Memory: two numbers for each of the latest `memory`
+    a third. So a time counts as soon as its first `begun_bytes` have come. Data must be the same
+    but is no evidence by itself. Memory: three numbers for each of the latest `memory`
     sentences; a longer passage is not followed.
 
     Args:
         begun_bytes: Bytes of one more time that are enough to count it.
-        min_weight: Bytes said in order, times how many times that is, below which nothing
-            counts: a refrain may be sung three times in a row.
         memory: Sentences remembered.
     """
 
-    __slots__ = (
-        "_begun",
-        "_distance",
-        "_ends",
-        "_keys",
-        "_memory",
-        "_min_weight",
-        "_place",
-        "_run",
-        "_total",
-    )
+    __slots__ = ("_begun", "_distance", "_ends", "_keys", "_memory", "_place", "_prose", "_run")
 
-    def __init__(self, begun_bytes: int, min_weight: int, memory: int) -> None:
+    def __init__(self, begun_bytes: int, memory: int) -> None:
         self._begun = begun_bytes
-        self._min_weight = min_weight
         self._memory = memory
+        # For each sentence, in a ring: its key, and the bytes and bytes of prose up to its end.
         self._keys = [0] * memory
         self._ends = [0] * memory
+        self._prose = [0] * memory
         self._place = 0
-        self._total = 0
         self._distance = 0
         self._run = 0
 
-    def add(self, key: int, size: int, last_place: int | None) -> int:
+    def add(self, key: int, size: int, kind: LineKind, last_place: int | None) -> int:
         """Take the next sentence and return how often the passage that it continues was said.
 
         Args:
             key: The sentence's fingerprint.
             size: Its bytes.
+            kind: What it looks like.
             last_place: The number of the sentence that was the same last, counted from 0; None
                 if there was none.
         """
-        place, memory = self._place, self._memory
-        self._total += size
+        place = self._place
         if not self._continues(key):
             self._distance = 0 if last_place is None else place - last_place
             self._run = 0
-        self._run += size
-        period = self._total - self._ends[(place - self._distance) % memory]
-        self._keys[place % memory] = key
-        self._ends[place % memory] = self._total
+        told = 0 if kind is LineKind.DATA else size
+        self._run += told
+        now, before = place % self._memory, (place - 1) % self._memory
+        self._keys[now] = key
+        self._ends[now] = self._ends[before] + told
+        self._prose[now] = self._prose[before] + (size if kind is LineKind.PROSE else 0)
         self._place = place + 1
-        if not 0 < self._distance < memory:
-            return 0
-        span = self._run + period
-        if span * span < self._min_weight * period:
-            return 0
-        return 1 + (span - self._begun) // period
+        return self._times() if 0 < self._distance < self._memory else 0
 
     def _continues(self, key: int) -> bool:
         distance = self._distance
@@ -76,3 +72,14 @@ class Passage:
             0 < distance < self._memory
             and self._keys[(self._place - distance) % self._memory] == key
         )
+
+    def _times(self) -> int:
+        now = (self._place - 1) % self._memory
+        then = (self._place - 1 - self._distance) % self._memory
+        period = self._ends[now] - self._ends[then]
+        is_prose = 2 * (self._prose[now] - self._prose[then]) >= period
+        if not period or (not is_prose and self._distance < _FEWEST_LINES):
+            return 0
+        span = self._run + period
+        weight = _MIN_WEIGHT if is_prose else _MIN_WEIGHT_OF_LINES
+        return 1 + (span - self._begun) // period if span * span >= weight * period else 0

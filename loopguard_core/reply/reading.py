@@ -1,4 +1,4 @@
-"""The sentences of a reply, given to the detectors that read them."""
+"""The sentences of one channel, given to the detectors that read them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from .counting import CountingText
 from .cycle import CycleDetector
 from .excerpt import cut_bytes
 from .finding import LoopFinding
+from .line_kind import LineKind, line_kind
 from .passage import Passage
 from .phrase import PhraseDetector
-from .prose import is_prose
 from .repeats import RepeatWindow
+from .said import Said
 from .sentences import SentenceStream, key_of, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .config import ReplyLoopConfig
     from .finding import Kind
-    from .said import Said
     from .sentences import Sentence
     from .stems import Stems
 
-_MARKER: Final = re.compile(r"[(]?\d+[.)]")  # of a list
+__all__ = ["Evidence", "Reader", "Reading"]
 
-__all__ = ["Evidence", "Reader", "Reading", "TextChannel"]
-
-# Three times a refrain of 280 bytes weighs as much as this; `shapes` weighs blocks alike.
-_PASSAGE_WEIGHT: Final = 2560
+_LIST_NUMBER: Final = re.compile(r"\(?\d+[.)]")
 
 
 class Evidence(NamedTuple):
@@ -51,97 +50,96 @@ class Reading(NamedTuple):
     is_repeat: bool = False
 
 
-class TextChannel:
-    """What belongs to one channel of text alone.
-
-    Attributes:
-        name: The channel.
-        sentences: Its unfinished sentence.
-        counting: Its lines, or None where nothing is counted.
-        new_end: For each kind, where the last sentence ended that was new.
-
-    Args:
-        name: The channel.
-        config: Thresholds.
-    """
-
-    __slots__ = ("counting", "name", "new_end", "sentences")
-
-    def __init__(self, name: str, config: ReplyLoopConfig) -> None:
-        self.name = name
-        self.sentences = SentenceStream(config.max_segment)
-        self.counting = CountingText() if config.counting_lines > 0 else None
-        self.new_end: dict[Kind, int] = {}
-
-
 class Reader:
-    """Reads the sentences of all channels, in order of completion.
+    """Reads the text of one channel, sentence by sentence.
 
-    Source: reply specification, sections 5 to 8.
+    Each channel has a memory of its own. With one for all (reply specification, section 5,
+    inferred) an answer that was drafted twice in thinking would be cut when it is given.
+    Source: reply specification, sections 6 to 8.
 
     Args:
+        name: The channel.
         config: Thresholds.
         stems: Where stems come from.
     """
 
-    __slots__ = ("_config", "_cycle", "_phrase", "_prose_only")
+    __slots__ = ("_config", "_counting", "_cycle", "_name", "_new_end", "_phrase", "_sentences")
 
-    def __init__(self, config: ReplyLoopConfig, stems: Stems) -> None:
+    def __init__(self, name: str, config: ReplyLoopConfig, stems: Stems) -> None:
+        self._name = name
         self._config = config
-        self._prose_only = config.prose_only
         self._cycle = _cycle_detector(config)
         self._phrase = _phrase_detector(config, stems)
+        self._begin()
 
-    def read(self, channel: TextChannel, sentence: Sentence) -> Reading:
-        """Take the next sentence."""
-        evidence = self._counted_lines(channel, sentence)
-        text = sentence.text
-        words = words_of(text)
+    def _begin(self) -> None:
+        self._sentences = SentenceStream(self._config.max_segment)
+        self._counting = CountingText() if self._config.counting_lines > 0 else None
+        self._new_end: dict[Kind, int] = {}
+
+    def feed(self, delta: str) -> Iterator[Reading]:
+        """Take the next text and yield what each sentence that it finished came to."""
+        return map(self._read, self._sentences.feed(delta))
+
+    def feed_whole(self, text: str) -> Iterator[Reading]:
+        """Take a text of its own that is over; what it said is remembered."""
+        sentences = (*self._sentences.feed(text), *self._sentences.close())
+        yield from map(self._read, sentences)
+        self._begin()
+
+    def _read(self, sentence: Sentence) -> Reading:
+        evidence = self._counted_lines(sentence)
+        words = words_of(sentence.text)
         is_counted = len(words) >= self._config.min_tokens
-        if not is_counted and not (self._prose_only and words and not _MARKER.fullmatch(text)):
+        if not is_counted and not self._is_read(sentence.text, words):
             return Reading(evidence)
-        size = len(text.encode("utf-8", "surrogatepass"))
-        prose = not self._prose_only or (is_counted and is_prose(text, words))
-        cycle = self._cycle.add(key_of(text), text, size, repeats_count=prose)
-        evidence += self._judged("cycle", cycle, channel, sentence)
+        text, size = sentence.text, len(sentence.text.encode("utf-8", "surrogatepass"))
+        kind = line_kind(text) if self._config.prose_only else LineKind.PROSE
+        cycle = self._cycle.add(key_of(text), text, size, kind)
+        evidence += self._judged("cycle", cycle, sentence)
         is_repeat = cycle.times > 1
-        if self._phrase is not None and prose:
+        if self._phrase is not None and kind is LineKind.PROSE:
             phrase = self._phrase.add(words, text, size)
-            evidence += self._judged("phrase", phrase, channel, sentence)
+            evidence += self._judged("phrase", phrase, sentence)
             is_repeat = is_repeat or phrase.times > 1
         elif self._phrase is not None and not is_repeat:
             self._phrase.add_new(size)
         return Reading(evidence, is_counted=is_counted, is_repeat=is_repeat)
 
-    def _counted_lines(self, channel: TextChannel, sentence: Sentence) -> list[Evidence]:
+    def _is_read(self, text: str, words: list[str]) -> bool:
+        """Return True for a sentence that is too short to count, but tells new from old."""
+        return self._config.prose_only and bool(words) and not _LIST_NUMBER.fullmatch(text)
+
+    def _counted_lines(self, sentence: Sentence) -> list[Evidence]:
         """Look for a line that differs from the one before in a counter only."""
-        counting, enough = channel.counting, self._config.counting_lines
+        counting, enough = self._counting, self._config.counting_lines
         if counting is None or (times := counting.add(sentence)) < enough:
             return []
-        text, keep_chars = sentence.text, counting.new_end
-        finding = self._finding("cycle", channel.name, times, text, text, keep_chars)
-        return [Evidence(finding, is_repeat=True)]
+        said = Said(times, times, sentence.text)
+        return [self._evidence("cycle", said, sentence, counting.new_end)]
 
-    def _judged(
-        self, kind: Kind, said: Said, channel: TextChannel, sentence: Sentence
-    ) -> list[Evidence]:
+    def _judged(self, kind: Kind, said: Said, sentence: Sentence) -> list[Evidence]:
         if said.times == 1:
-            channel.new_end[kind] = sentence.end
-        if not said.count:
+            self._new_end[kind] = sentence.end
+        if not said.loops:
             return []
-        keep_chars = channel.new_end.get(kind, 0)
-        finding = self._finding(
-            kind, channel.name, said.count, said.first, sentence.text, keep_chars
-        )
-        return [Evidence(finding, is_repeat=said.times > 1)]
+        return [self._evidence(kind, said, sentence, self._new_end.get(kind, 0))]
 
-    def _finding(
-        self, kind: Kind, where: str, count: int, first: str, newest: str, keep_chars: int
-    ) -> LoopFinding:
+    def _evidence(self, kind: Kind, said: Said, sentence: Sentence, keep_chars: int) -> Evidence:
         limit = self._config.sample_bytes
-        newest = cut_bytes(newest, limit)
-        first = cut_bytes(first, limit)
-        return LoopFinding(kind, where, 0, count, 0, first, newest, newest, keep_chars)
+        newest = cut_bytes(sentence.text, limit)
+        finding = LoopFinding(
+            kind=kind,
+            where=self._name,
+            period=0,
+            reps=said.loops,
+            trailing=0,
+            first=cut_bytes(said.first, limit),
+            last=newest,
+            sample=newest,
+            keep_chars=keep_chars,
+        )
+        return Evidence(finding, is_repeat=said.times > 1)
 
 
 def _window(config: ReplyLoopConfig) -> RepeatWindow:
@@ -151,7 +149,7 @@ def _window(config: ReplyLoopConfig) -> RepeatWindow:
 def _cycle_detector(config: ReplyLoopConfig) -> CycleDetector:
     passage = None
     if config.begun_bytes > 0:
-        passage = Passage(config.begun_bytes, _PASSAGE_WEIGHT, config.max_sentences)
+        passage = Passage(config.begun_bytes, config.max_sentences)
     return CycleDetector(
         _window(config), passage, memory=config.max_sentences, sample_chars=config.sample_bytes
     )
@@ -160,10 +158,4 @@ def _cycle_detector(config: ReplyLoopConfig) -> CycleDetector:
 def _phrase_detector(config: ReplyLoopConfig, stems: Stems) -> PhraseDetector | None:
     if config.similarity < 0:
         return None
-    return PhraseDetector(
-        _window(config),
-        stems,
-        similarity=config.similarity,
-        memory=config.max_phrases,
-        sample_chars=config.sample_bytes,
-    )
+    return PhraseDetector(config, _window(config), stems)

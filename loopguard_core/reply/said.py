@@ -12,10 +12,10 @@ class Said(NamedTuple):
 
     Args:
         times: How often it has been said, this time included.
-        count: How often what it belongs to has been said; 0 where there is no verdict.
+        loops: How often what it belongs to has been said; 0 where there is no verdict.
         first: The earliest text that counts as the same, or its beginning.
     """
 
     times: int
-    count: int
+    loops: int
     first: str

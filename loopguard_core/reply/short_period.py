@@ -34,11 +34,15 @@ class ShortPeriod:
     no period. Feeding takes time in proportion to the piece, and the verdict depends on the text
     alone if pieces end at fixed points of it. Memory: the last 96 characters and one block.
     This detector is ours; the reference has none.
+
+    Args:
+        escaped: True if the text is JSON that is being written; see `needed_chars`.
     """
 
-    __slots__ = ("_blank", "_block", "_needed", "_run", "_tail")
+    __slots__ = ("_blank", "_block", "_escaped", "_needed", "_run", "_tail")
 
-    def __init__(self) -> None:
+    def __init__(self, *, escaped: bool = False) -> None:
+        self._escaped = escaped
         self._tail = ""
         self._block = ""  # what the text is expected to go on with, over and over
         self._run = 0
@@ -82,7 +86,7 @@ class ShortPeriod:
         if len(block.encode("utf-8", "surrogatepass")) > _LONGEST_BYTES:
             return
         self._block = block
-        self._needed = needed_chars(block)
+        self._needed = needed_chars(block, escaped=self._escaped)
         self._run = _run_chars(tail, period)
 
 

@@ -39,6 +39,8 @@ class Tally:
             finding: What a detector saw.
             may_cut: False for what lies in the history, or is not said again.
         """
+        if finding.kind in self._config.disabled_kinds:
+            return None
         if finding.kind not in self._kinds:
             self._kinds.add(finding.kind)
             self._totals.detected(finding.kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from loopguard_core.fingerprint import canonical
 
@@ -10,42 +10,47 @@ from .blocks import Blocks
 from .excerpt import cut_bytes
 from .finding import LoopFinding
 from .history import turn_of
-from .reading import Reader, TextChannel
+from .reading import Reader
 from .tally import Tally
 from .tool import ToolDetector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from .config import ReplyLoopConfig
     from .finding import Kind
-    from .sentences import Sentence
+    from .reading import Reading
     from .stems import Stems
     from .totals import Totals
 
 __all__ = ["ReplyWatch"]
 
-_MAX_CHANNELS: Final = 64
+_MAX_CHANNELS: Final = 16
 # A call's arguments are streamed under a label of their own. They are data or code, so they
 # are watched for blocks and not read as sentences.
 _ARGUMENTS: Final = ("tool:", "tool ")
 
 
+class _Channel(NamedTuple):
+    blocks: Blocks
+    reader: Reader | None
+
+
 class ReplyWatch:
     """Watches one reply; made by `ReplyLoopDetector.begin`, used by one thread at a time.
 
-    Every channel has its own blocks and its own unfinished sentence; finished sentences of all
-    channels share one memory, in order of completion. A cut is asked for once; counting goes on
-    after it. What sentences and calls lead to depends on the text alone; what blocks lead to
-    depends on where pieces end, so put `FixedPoints` in front where that matters.
+    Every channel is watched by itself; calls and channels share one highest count and one cut,
+    which is asked for once; counting goes on after it. What sentences and calls lead to depends
+    on the text alone; what blocks lead to depends on where pieces end, so put `FixedPoints` in
+    front where that matters.
 
-    Memory does not grow with the reply: each of the latest 64 channels keeps the bytes that
-    `ExactConfig.kept_bytes` says and one sentence; the reply keeps `max_sentences` different
-    sentences (some 400 bytes each), `max_phrases` with their stems (some 3 kilobytes each) and
-    1,024 calls (some 400 bytes each).
+    Memory does not grow with the reply: each of the latest 16 channels keeps the bytes that
+    `ExactConfig.kept_bytes` says and one sentence, and if it is text, `max_sentences` different
+    sentences (some 400 bytes each) and `max_phrases` with their stems (some 3 kilobytes each);
+    the reply keeps 1,024 different calls (some 400 bytes each).
     """
 
-    __slots__ = ("_channels", "_config", "_reader", "_tally", "_tool", "_totals")
+    __slots__ = ("_channels", "_config", "_stems", "_tally", "_tool", "_totals")
 
     def __init__(
         self,
@@ -56,10 +61,10 @@ class ReplyWatch:
     ) -> None:
         self._config = config
         self._totals = totals
-        self._reader = Reader(config, stems)
+        self._stems = stems
         self._tool = ToolDetector(config.tool_window, config.min_share)
         self._tally = Tally(config, totals)
-        self._channels: dict[str, tuple[Blocks, TextChannel]] = {}
+        self._channels: dict[str, _Channel] = {}
         if not config.off:
             totals.begun()
             self._read_history(history)
@@ -87,12 +92,12 @@ class ReplyWatch:
         """
         if self._config.off or not delta:
             return None
-        blocks, text = self._channels.get(channel) or self._open(channel)
+        state = self._channels.get(channel) or self._open(channel)
         data = delta.encode("utf-8", "surrogatepass")
         self._totals.watched(len(data))
-        cuts = [self._tally.take(found) for found in blocks.feed(delta, data)]
-        if not channel.startswith(_ARGUMENTS):
-            cuts += self._read(text, text.sentences.feed(delta))
+        cuts = [self._tally.take(found) for found in state.blocks.feed(delta, data)]
+        if state.reader is not None:
+            cuts += [self._take(each, in_reply=True) for each in state.reader.feed(delta)]
         return next(filter(None, cuts), None)
 
     def watch_tool_call(self, name: str, arguments: object) -> LoopFinding | None:
@@ -110,35 +115,34 @@ class ReplyWatch:
         count = self._tool.started(name, arguments)
         return self._take_call(name, arguments, count, in_reply=True)
 
-    def _open(self, name: str) -> tuple[Blocks, TextChannel]:
+    def _open(self, name: str) -> _Channel:
         if len(self._channels) >= _MAX_CHANNELS:
             del self._channels[next(iter(self._channels))]
-        state = Blocks(name, self._config), TextChannel(name, self._config)
-        self._channels[name] = state
-        return state
+        is_json = name.startswith(_ARGUMENTS)
+        blocks = Blocks(name, self._config, escaped=is_json)
+        reader = None if is_json else Reader(name, self._config, self._stems)
+        return self._channels.setdefault(name, _Channel(blocks, reader))
 
     def _read_history(self, history: Sequence[Mapping[str, object]]) -> None:
         """Count what the turn has said and done; nothing of it asks for a cut."""
+        reader = self._open("content").reader
         for said in turn_of(history):
             if isinstance(said, str):
-                text = TextChannel("content", self._config)
-                self._read(text, text.sentences.feed(said), in_reply=False)
-                self._read(text, text.sentences.close(), in_reply=False)
+                readings = reader.feed_whole(said) if reader is not None else ()
+                for reading in readings:
+                    self._take(reading, in_reply=False)
             else:
                 count = self._tool.finished(said.name, said.arguments, said.result)
                 self._take_call(said.name, said.arguments, count, in_reply=False)
 
-    def _read(
-        self, text: TextChannel, sentences: Iterable[Sentence], *, in_reply: bool = True
-    ) -> list[LoopFinding | None]:
-        cuts: list[LoopFinding | None] = []
-        for sentence in sentences:
-            reading = self._reader.read(text, sentence)
-            if in_reply and reading.is_counted:
-                self._totals.counted(repeat=reading.is_repeat)
-            for found, is_repeat in reading.evidence:
-                cuts.append(self._tally.take(found, may_cut=in_reply and is_repeat))
-        return cuts
+    def _take(self, reading: Reading, *, in_reply: bool) -> LoopFinding | None:
+        if in_reply and reading.is_counted:
+            self._totals.counted(repeat=reading.is_repeat)
+        cuts = [
+            self._tally.take(finding, may_cut=in_reply and is_repeat)
+            for finding, is_repeat in reading.evidence
+        ]
+        return next(filter(None, cuts), None)
 
     def _take_call(
         self, name: str, arguments: object, count: int, *, in_reply: bool

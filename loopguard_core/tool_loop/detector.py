@@ -100,6 +100,8 @@ class ToolLoopDetector:
         if not (self._config.enabled and limits.enabled):
             return UNDECIDED
         with self._lock:
+            if attempts + 1 < limits.generic_warn and not self._knows(fingerprint):
+                return Decision(fingerprint=fingerprint)  # most calls of healthy work are new
             readings = read(fingerprint, self._history, self._watched, limits, attempts + 1)
         return decide(tool, fingerprint, readings, skip)
 
@@ -119,18 +121,21 @@ class ToolLoopDetector:
         )
         self.observe_outcome(call_fingerprint(tool, args), outcome)
 
-    def observe_outcome(self, fingerprint: str, outcome: str) -> None:
+    def observe_outcome(self, fingerprint: str, outcome: str) -> bool:
         """Remember a finished call by its fingerprints, for a caller that has them already.
 
-        Nothing happens while the detector is off, or if one of the two is empty.
+        Returns:
+            True if the history held no such call with this outcome before. Nothing is remembered,
+            and so everything is new, while the detector is off, or if one of the two is empty.
         """
         if not (self._config.enabled and fingerprint and outcome):
-            return
+            return True
         with self._lock:
-            self._history.add(fingerprint, outcome)
+            is_new = self._history.add(fingerprint, outcome)
             if self._remaining > 0:
                 self._watched.add(fingerprint, outcome)
                 self._remaining -= 1
+        return is_new
 
     def has_seen(self, fingerprint: str, outcome: str) -> bool:
         """Return True if the history holds a call with *fingerprint* that gave *outcome*."""
@@ -197,3 +202,6 @@ class ToolLoopDetector:
         detector._watched = CallHistory(watch, saved.watched)
         detector._remaining = min(saved.remaining, watch - len(detector._watched))
         return detector
+
+    def _knows(self, fingerprint: str) -> bool:
+        return self._history.knows(fingerprint) or self._watched.knows(fingerprint)

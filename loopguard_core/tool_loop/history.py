@@ -43,15 +43,18 @@ class CallHistory:
         """Go through the calls, oldest first."""
         return iter(self._calls)
 
-    def add(self, fingerprint: str, outcome: str) -> None:
-        """Append a call, and drop the oldest if there are too many."""
+    def add(self, fingerprint: str, outcome: str) -> bool:
+        """Append a call, and drop the oldest if there are too many; return True if it is new."""
+        outcomes = self._outcomes.setdefault(fingerprint, [])
+        is_new = outcome not in outcomes
         self._calls.append((fingerprint, outcome))
-        self._outcomes.setdefault(fingerprint, []).append(outcome)
+        outcomes.append(outcome)
         if len(self._calls) > self._limit:
             oldest, _ = self._calls.popleft()
             del self._outcomes[oldest][0]
             if not self._outcomes[oldest]:
                 del self._outcomes[oldest]
+        return is_new
 
     def forget(self, fingerprint: str) -> None:
         """Remove every call with *fingerprint*."""
@@ -66,6 +69,10 @@ class CallHistory:
     def has(self, fingerprint: str, outcome: str) -> bool:
         """Return True if a call with *fingerprint* gave *outcome*."""
         return outcome in self._outcomes.get(fingerprint, ())
+
+    def knows(self, fingerprint: str) -> bool:
+        """Return True if a call with *fingerprint* finished."""
+        return fingerprint in self._outcomes
 
     def count(self, fingerprint: str) -> int:
         """Return how many calls have *fingerprint*, whatever they gave: C."""

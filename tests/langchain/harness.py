@@ -44,11 +44,12 @@ def blocking_guard(*, listeners: tuple[Any, ...] = (), **policy: Any) -> LoopGua
     )
 
 
-def warning_guard(**policy: Any) -> LoopGuard:
+def warning_guard(*, listeners: tuple[Any, ...] = (), **policy: Any) -> LoopGuard:
     """Return a guard that warns about the third equal call instead."""
     return LoopGuard(
         policy=Policy(disabled_detectors=NO_THREADS - {"tool_loop.generic_repeat"}, **policy),
         tool_loop=ToolLoopConfig(generic_warn=3),
+        listeners=listeners,
     )
 
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import before_model
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListLLM
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import LLMResult
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import ToolException, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_core.guard.guidance import without_guidance
 from loopguard_langchain import LoopGuardCallbackHandler
 
-from .harness import MODES, blocking_guard, config, drive, failing_tool, search_tool
+from .harness import MODES, blocking_guard, config, drive, failing_tool, search_tool, warning_guard
 from .scripted import ScriptedModel, reply, tool_call
 
 HI: dict[str, Any] = {"messages": [HumanMessage("hi")]}
@@ -133,12 +141,70 @@ def test_an_interrupt_in_a_tool_is_no_failure() -> None:
         """Ask a person."""
         return str(interrupt(q))
 
-    model = ScriptedModel(script=[reply("", tool_call("ask", {"q": "ok?"})), reply("Done.")])
+    batch = [tool_call("ask", {"q": "ok?"}) for _ in range(3)]
+    model = ScriptedModel(script=[reply("", *batch), reply("Done.")])
     agent = create_agent(model, [ask], checkpointer=InMemorySaver())
-    handler = LoopGuardCallbackHandler(guard=blocking_guard(listeners=(heard.append,)))
+    handler = LoopGuardCallbackHandler(guard=warning_guard(listeners=(heard.append,)))
     thread = {**config(handler), "configurable": {"thread_id": "1"}}
-    assert agent.invoke(HI, thread)["__interrupt__"][0].value == "ok?"
-    result = agent.invoke(Command(resume="yes"), thread)
-    assert [message.text for message in result["messages"][-2:]] == ["yes", "Done."]
+    interrupts = agent.invoke(HI, thread)["__interrupt__"]
     assert heard == []
+    answers = {asked.id: str(number) for number, asked in enumerate(interrupts)}
+    result = agent.invoke(Command(resume=answers), thread)
+    texts = [without_guidance(message.text) for message in result["messages"][-4:]]
+    assert sorted(texts) == ["0", "1", "2", "Done."]
+    assert left_behind(handler) == 0
+
+
+def test_nothing_is_left_behind_when_another_handler_refuses_a_tool() -> None:
+    """The tool never reports its end then; it is forgotten with the run."""
+
+    class Refuses(BaseCallbackHandler):
+        raise_error = run_inline = True
+
+        def on_tool_start(self, *_: Any, **__: Any) -> None:
+            raise RuntimeError("not this one")
+
+    search, _ = search_tool()
+    handler = LoopGuardCallbackHandler()
+    with pytest.raises(RuntimeError):
+        create_agent(ScriptedModel(script=[STUCK]), [search]).invoke(
+            HI, {"callbacks": [handler, Refuses()]}
+        )
+    assert left_behind(handler) == 0
+
+
+def test_retrievers_and_plain_completions_belong_to_the_run() -> None:
+    """They are followed and not judged; what they call is a part of the run that they are in."""
+    search, _ = search_tool()
+
+    class Retriever(BaseRetriever):
+        """Looks things up with a tool."""
+
+        def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+            if query == "bad":
+                raise RuntimeError(query)
+            return [Document(str(search.invoke({"q": query})))]
+
+    retriever, completion = Retriever(), FakeListLLM(responses=["x"])
+    handler = LoopGuardCallbackHandler(guard=blocking_guard())
+    chain = completion | retriever | RunnableLambda(lambda found: found[0].page_content)
+
+    assert chain.invoke("hi", config(handler)) == "nothing for x"
+    with pytest.raises(LoopDetected):
+        RunnableLambda(lambda _: [chain.invoke("hi") for _ in range(3)]).invoke("", config(handler))
+    with pytest.raises(RuntimeError, match="bad"):
+        retriever.invoke("bad", config(handler))
+    assert left_behind(handler) == 0
+
+
+def test_a_handler_that_joins_late_is_harmless() -> None:
+    """Events of runs that began without it, or are over, say nothing."""
+    handler = LoopGuardCallbackHandler()
+    unknown = uuid.uuid4()
+    handler.on_llm_new_token("x", chunk=None, run_id=unknown)
+    handler.on_llm_end(LLMResult(generations=[]), run_id=unknown)
+    handler.on_llm_error(RuntimeError(), run_id=unknown)
+    handler.on_tool_end("x", run_id=unknown)
+    handler.on_tool_error(RuntimeError(), run_id=unknown)
+    handler.on_chain_end({}, run_id=unknown)
     assert left_behind(handler) == 0

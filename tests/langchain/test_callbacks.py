@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
@@ -11,8 +12,10 @@ from langchain_classic.agents import AgentExecutor, create_tool_calling_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
-from langchain_core.tools import tool
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.prebuilt import ToolNode, create_react_agent
+from langgraph.types import Command
+from packaging.version import Version
 from pydantic import BaseModel
 
 from loopguard_core import LoopDetected, LoopGuard, Policy
@@ -141,6 +144,11 @@ def test_a_tool_that_does_not_exist_is_seen() -> None:
     assert (model.calls, len(ran)) == (5, 0)
 
 
+@pytest.mark.xfail(
+    Version(version("langchain")) < Version("1.4.3"),
+    reason="older releases do not answer calls whose arguments cannot be parsed",
+    strict=True,
+)
 def test_arguments_that_cannot_be_parsed_are_seen() -> None:
     """LangChain answers such calls itself, before the next model call."""
     search, _ = search_tool()
@@ -194,15 +202,52 @@ def test_the_tool_of_a_node_is_watched_without_a_model() -> None:
 
 
 def test_forms_that_the_model_fills_in_are_no_calls() -> None:
-    """Structured output comes as a call that no tool ever runs: equal grades are healthy."""
+    """Structured output comes as a call that no tool ever runs: equal grades are healthy.
+
+    Any number of them; what is remembered of them is bounded.
+    """
     model = ScriptedModel(script=[reply("", tool_call("Grade", {"relevant": True}))])
     grade = model.bind_tools([])
+
+    def grade_all(_: Any) -> None:
+        thread: list[BaseMessage] = []
+        for number in range(20):
+            thread.append(HumanMessage(f"Is document {number} relevant?"))
+            thread.append(grade.invoke(thread))
+        for number in range(300):
+            grade.invoke(f"Is document {number} relevant?")
+        (live,) = set(handler._runs._live.values())
+        assert len(live._asked) < 300
+
     handler = LoopGuardCallbackHandler()
-    documents = RunnableLambda(
-        lambda _: [grade.invoke(f"Is document {number} relevant?") for number in range(20)]
-    )
-    documents.invoke(None, config(handler))
-    assert model.calls == 20
+    RunnableLambda(grade_all).invoke(None, config(handler))
+    assert model.calls == 320
+
+
+def test_the_calls_of_a_batch_are_judged_in_order_before_any_of_them_runs() -> None:
+    """Which of them are refused does not depend on how fast the others are."""
+    search, ran = search_tool()
+    batch = [tool_call("search", {"q": "x"}, str(number)) for number in range(5)]
+    model = ScriptedModel(script=[reply("", *batch), reply("Done.")])
+    create_agent(model, [search]).invoke(HI, config(LoopGuardCallbackHandler()))
+    assert [m.tool_call_id for m in refusals(model.inputs[-1])] == ["3", "4"]
+    assert len(ran) == 3
+
+
+def test_a_command_is_a_result() -> None:
+    """A tool that moves the graph on is judged by the message it leaves."""
+
+    @tool
+    def search(q: str, call_id: Annotated[str, InjectedToolCallId]) -> Command[Any]:
+        """Search, and write into the state."""
+        return Command(update={"messages": [ToolMessage(f"no {q}", tool_call_id=call_id)]})
+
+    model = ScriptedModel(script=[STUCK])
+    with pytest.raises(LoopDetected):
+        create_agent(model, [search]).invoke(
+            HI, config(LoopGuardCallbackHandler(guard=blocking_guard()))
+        )
+    assert model.calls == 5
 
 
 def test_a_loop_of_structured_output_without_tools_is_stopped() -> None:

@@ -13,9 +13,10 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, Tool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState, ToolNode
-from langgraph.types import Command, interrupt
+from langgraph.types import Command, Interrupt, interrupt
 from pydantic import BaseModel, Field
 
 from loopguard_core.guard.guidance import append_guidance, without_guidance
@@ -85,6 +86,12 @@ def injected(
     return f"{q} {len(state['messages'])} {runtime.tool_call_id == call_id}"
 
 
+@tool(args_schema=Query)
+def hidden(q: str, state: Annotated[dict[str, Any], InjectedState]) -> str:
+    """Have something injected that the schema does not tell."""
+    return f"{q} {len(state['messages'])}"
+
+
 class OwnClass(BaseTool):
     """A tool with a class of its own and no schema."""
 
@@ -106,6 +113,7 @@ KINDS: dict[str, tuple[BaseTool, dict[str, Any], str]] = {
     "artifact": (with_artifact, {"q": "x"}, "seen"),
     "return_direct": (direct, {"q": "x"}, "x"),
     "injected": (injected, {"q": "x"}, "x 2 True"),
+    "hidden": (hidden, {"q": "x"}, "x 2"),
     "class": (OwnClass(), {"a": 3}, "6"),
     "json schema": (from_json, {"q": "x"}, "far x"),
     "single input": (single, {"__arg1": "x"}, "got x"),
@@ -172,6 +180,22 @@ def test_a_loop_is_blocked_in_a_graph(kind: str, mode: str) -> None:
     assert_sendable(model.inputs[-1])
 
 
+def test_what_a_graph_injects_does_not_make_calls_different() -> None:
+    """The state grows with every step; the model's arguments are what counts."""
+    ran: list[str] = []
+
+    @tool
+    def search(q: str, state: Annotated[dict[str, Any], InjectedState]) -> str:
+        """Search."""
+        ran.append(q if state else "")
+        return f"nothing for {q}"
+
+    model = ScriptedModel(script=[*[STUCK] * 4, reply("Done.")])
+    tools = guard_tools([search], guard=blocking_guard())
+    hand_built(model, ToolNode(tools)).invoke(HI, LIMIT)
+    assert len(ran) == 2
+
+
 def test_a_halt_is_one_more_block() -> None:
     """Tools alone cannot end a run, and do not raise."""
     search, _ = search_tool()
@@ -217,6 +241,18 @@ def test_a_warning_comes_behind_the_result_it_is_about(kind: str, mode: str) -> 
     assert ["[loopguard]" in m.text for m in answers] == [False, False, True, False]
     assert {without_guidance(m.text) for m in answers} == {"nothing for x"}
     assert [m.artifact for m in answers] == [7 if kind == "artifact" else None] * 4
+
+
+def test_a_result_that_would_end_the_run_says_so_behind_itself() -> None:
+    """The call ran, so it must not be told that it did not."""
+    search, _ = search_tool()
+    model = ScriptedModel(script=[*[STUCK] * 5, reply("Done.")])
+    tools = guard_tools([search], guard=warning_guard())
+    hand_built(model, ToolNode(tools)).invoke(HI, LIMIT)
+    last = model.inputs[-1][-1].text
+    assert last.startswith("nothing for x")
+    assert "different approach" in last
+    assert "not executed" not in last
 
 
 def test_what_a_guard_appended_does_not_make_a_result_new() -> None:
@@ -313,6 +349,14 @@ def test_without_a_graph_the_tools_of_one_call_share_a_run() -> None:
     assert len(ran) == 2
 
 
+def test_a_tool_of_one_text_may_be_given_the_text_alone() -> None:
+    """As the original may; the underscored method that classic code calls is guarded too."""
+    (guarded,) = guard_tools([single], guard=blocking_guard())
+    assert guarded.run("x") == guarded.run("x") == "got x"
+    assert without_guidance(guarded.run("x")) == ""
+    assert guarded._run(__arg1="y") == "got y"
+
+
 def test_without_a_graph_failures_and_warnings_count() -> None:
     """An error goes through to the caller; a warning comes behind a text."""
 
@@ -328,6 +372,20 @@ def test_without_a_graph_failures_and_warnings_count() -> None:
     assert "not executed" in failing.invoke({"q": "x"})
     (warning,) = guard_tools([search_tool()[0]], guard=warning_guard())
     assert ["[loopguard]" in warning.invoke({"q": "x"}) for _ in range(3)] == [False, False, True]
+
+
+def test_without_a_graph_an_interrupt_is_no_failure() -> None:
+    """A node may call its tools itself, and a tool may ask a person."""
+
+    @tool
+    def search(q: str) -> str:
+        """Ask."""
+        raise GraphInterrupt([Interrupt(value=q)])
+
+    (guarded,) = guard_tools([search], guard=blocking_guard())
+    for _ in range(3):
+        with pytest.raises(GraphInterrupt):
+            guarded.invoke({"q": "x"})
 
 
 def test_without_a_graph_any_thread_may_call() -> None:

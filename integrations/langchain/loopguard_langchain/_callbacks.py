@@ -19,7 +19,7 @@ from loopguard_core import Action, LoopDetected, LoopGuard, Verdict
 from ._content import reply_pieces
 from ._convert import NeutralThread
 from ._live import LiveRun, OpenCall
-from ._results import answer_in, result_of, with_note
+from ._results import outcome_of, with_note
 from ._tracking import RunTracker
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ class LoopGuardCallbackHandler(RunTracker):
         if live is None:
             return
         with live.lock:
-            if live.replies.pop(run_id, None) is not None:
-                live.run.reply_done()
+            live.replies.pop(run_id, None)
             live.ask(_calls_in(response))
 
     @override
@@ -176,10 +175,7 @@ class LoopGuardCallbackHandler(RunTracker):
         call = live.running.get(run_id) if live is not None else None
         if live is None or call is None:
             return  # it began before this handler was there
-        answer = answer_in(output, call.call_id)
-        result = output if answer is None else result_of(answer)
-        is_error = answer is not None and answer.status == "error"
-        note = self._observe(live, call, run_id, result, is_error=is_error)
+        note = self._observe(live, call, run_id, *outcome_of(output, call.call_id))
         if self._nudge_results and isinstance(output, ToolMessage) and note:
             output.content = with_note(output.content, note)
 
@@ -196,14 +192,14 @@ class LoopGuardCallbackHandler(RunTracker):
         if live is None or call is None or not failed:
             self._forget(run_id)
         else:
-            self._observe(live, call, run_id, error, is_error=True)
+            self._observe(live, call, run_id, error, True)
 
     def _observe(
-        self, live: LiveRun, call: OpenCall, run_id: UUID, result: object, *, is_error: bool
+        self, live: LiveRun, call: OpenCall, run_id: UUID, result: object, is_error: bool
     ) -> str:
         """Give a result to the guard; return what the model is to be told."""
         with live.lock:
-            verdict = live.observe(call, result, is_error=is_error)
+            verdict = live.observe(call, result, is_error)
             note, live.untold = verdict.guidance or live.untold, ""
         self._stop_on_halt(live, verdict, run_id)
         self._forget(run_id)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from loopguard_core import GuardedReply, GuardedRun, Verdict
 
-from ._results import result_of
+from ._results import outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 __all__ = ["LiveRun", "OpenCall"]
+
+# Forms that a model fills in are asked for and never answered, and a run may have any number.
+_MOST_ASKED: Final = 256
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +64,7 @@ class LiveRun:
     untold: str = ""
     running: dict[UUID, OpenCall] = field(default_factory=dict)
     replies: dict[UUID, GuardedReply] = field(default_factory=dict)
-    _asked: list[OpenCall] = field(default_factory=list)
+    _asked: deque[OpenCall] = field(default_factory=lambda: deque(maxlen=_MOST_ASKED))
 
     def ask(self, calls: Iterable[OpenCall]) -> None:
         """Take note of the calls of a reply; nothing is judged before a tool runs.
@@ -82,9 +86,9 @@ class LiveRun:
         return OpenCall(name, arguments, call_id)
 
     def judge(self, call: OpenCall) -> Verdict:
-        """Judge *call*, after those before it in its batch."""
+        """Judge *call*, and with it its whole batch in order, as none of them has run yet."""
         for member in call.batch:
-            if call.verdict is None and member.verdict is None:
+            if member.verdict is None:
                 member.verdict = self._check(member)
         if call.verdict is None:
             call.verdict = self._check(call)
@@ -103,10 +107,11 @@ class LiveRun:
         for call, answer in self._answers(thread):
             self._asked.remove(call)
             if answer is not None:
-                verdicts += [self.judge(call), self.observe(call, result_of(answer), is_error=True)]
+                outcome = outcome_of(answer, call.call_id)
+                verdicts += [self.judge(call), self.observe(call, *outcome)]
         return max(verdicts, key=lambda verdict: verdict.action, default=Verdict())
 
-    def observe(self, call: OpenCall, result: object, *, is_error: bool) -> Verdict:
+    def observe(self, call: OpenCall, result: object, is_error: bool) -> Verdict:
         """Take the result of *call*."""
         return self.run.observe_result(
             call.name, call.arguments, result, call_id=call.call_id, is_error=is_error

@@ -20,7 +20,7 @@ from loopguard_core.guard.guidance import append_guidance, nudge_text
 from loopguard_core.message import Activity, activity_of
 
 from ._convert import NeutralThread
-from ._results import answer_in, result_of, with_note
+from ._results import outcome_of, with_note
 
 __all__ = ["CallUnderway", "RunSource"]
 
@@ -60,16 +60,12 @@ class CallUnderway:
         except GraphBubbleUp:  # an interrupt: the call runs again when it is answered
             raise
         except Exception as error:
-            self._observe(error, is_error=True)
+            self._observe(error, True)
             raise
 
     def answered(self, output: Any) -> Any:  # noqa: ANN401 - a tool may return anything
         """Take note of the result, and return it with what there is to say about it."""
-        answer = answer_in(output, self.call_id)
-        if answer is None:
-            verdict = self._observe(output, is_error=False)
-        else:
-            verdict = self._observe(result_of(answer), is_error=answer.status == "error")
+        verdict = self._observe(*outcome_of(output, self.call_id))
         note = verdict.guidance
         if verdict.action is Action.HALT:  # the call ran, so the guidance of a block is wrong here
             note = nudge_text(verdict.findings)
@@ -77,11 +73,11 @@ class CallUnderway:
             return output
         if isinstance(output, str):
             return append_guidance(output, note)
-        if output is answer and answer is not None:
-            return answer.model_copy(update={"content": with_note(answer.content, note)})
+        if isinstance(output, ToolMessage):
+            return output.model_copy(update={"content": with_note(output.content, note)})
         return output
 
-    def _observe(self, result: object, *, is_error: bool) -> Verdict:
+    def _observe(self, result: object, is_error: bool) -> Verdict:
         with self.lock:
             return self.run.observe_result(
                 self.name, self.arguments, result, call_id=self.call_id, is_error=is_error

@@ -12,12 +12,18 @@ from loopguard_core.guard.guidance import append_guidance, without_guidance
 
 from ._content import read_content
 
-__all__ = ["answer_in", "result_of", "with_note", "with_text"]
+__all__ = ["outcome_of", "result_of", "with_note", "with_text"]
 
 M = TypeVar("M", bound=BaseMessage)
 
 
-def answer_in(output: object, call_id: str | None) -> ToolMessage | None:
+def outcome_of(output: object, call_id: str | None) -> tuple[object, bool]:
+    """Return the result in what a tool returned to *call_id*, and whether it is an error."""
+    answer = _answer_in(output, call_id)
+    return (output, False) if answer is None else (result_of(answer), answer.status == "error")
+
+
+def _answer_in(output: object, call_id: str | None) -> ToolMessage | None:
     """Return the message that answers *call_id* in what a tool returned; None without one.
 
     A tool returns a message, a `Command` that puts one into the state, or a list of either.
@@ -29,7 +35,7 @@ def answer_in(output: object, call_id: str | None) -> ToolMessage | None:
         output = list(update.values()) if isinstance(update, Mapping) else update
     if not isinstance(output, (list, tuple)):
         return None
-    answers = (answer_in(item, call_id) for item in output)
+    answers = (_answer_in(item, call_id) for item in output)
     return next((a for a in answers if a is not None and a.tool_call_id == call_id), None)
 
 

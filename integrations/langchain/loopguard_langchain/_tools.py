@@ -46,7 +46,8 @@ def guard_tools(
         tools: Tools, or functions that become tools as the `tool` decorator makes them. The
             originals are not changed.
         guard: What is watched for and what is done about it; None is `LoopGuard()`.
-        messages_key: Where the graph's state holds its messages, as given to `ToolNode`.
+        messages_key: Where the graph's state holds its messages, as given to `ToolNode`. A state
+            without it counts as no graph.
     """
     source = RunSource(guard or LoopGuard(), messages_key)
     return [_guarded(one if isinstance(one, BaseTool) else tool(one), source) for one in tools]

@@ -179,7 +179,7 @@ def test_bad_input_is_named_and_changes_nothing(
 
 
 def test_without_iterations_the_window_is_bounded() -> None:
-    """A host that reports no iteration compares a call with the 512 different ones before it."""
+    """A host that reports no iteration compares a call with the 256 different ones before it."""
     monitor = Monitor(ConvergeConfig(oscillation_k=2))
     monitor.observe_tool_call("tool", "first")
     for number in range(MAX_ENTRIES - 1):
@@ -194,16 +194,16 @@ def test_a_call_that_repeats_outlives_the_bound() -> None:
     monitor = Monitor()
     for number in range(3 * MAX_ENTRIES):
         monitor.observe_tool_call("tool", f"{number}")
-        if number % 100 == 0:
+        if number % 50 == 0:
             last = monitor.observe_tool_call("tool", "again")
     assert last.count == 16
 
 
 def test_a_long_run_stays_small() -> None:
-    """Many calls, long names and long hashes keep the snapshot below 20 kB."""
+    """Many calls, long names and long hashes keep the snapshot below 10 kB."""
     monitor = Monitor(ConvergeConfig(oscillation_window=10**9))
     for number in range(5000):
         if number % 50 == 0:
             monitor.observe_iteration("state " * 1000)
         monitor.observe_tool_call("tool" * 1000, f"{number}" * 100)
-    assert len(json.dumps(monitor.snapshot())) < 20_000
+    assert len(json.dumps(monitor.snapshot())) < 10_000

@@ -77,8 +77,8 @@ def test_each_number_has_its_home_in_the_policy(limit: int) -> None:
     critical = Finding("tool_loop.no_progress", "critical", 8, "m")
     policy = Policy(max_unheeded_nudges=limit, max_blocks_in_row=limit, max_cuts_in_row=limit)
     nudged, blocked, cut = (Escalation(policy) for _ in range(3))
-    nudges = [nudged.judge(warn, step).action for step in range(limit + 1)]
-    blocks = [blocked.judge(critical, step).action for step in range(limit)]
+    nudges = [nudged.judge((warn,), step).action for step in range(limit + 1)]
+    blocks = [blocked.judge((critical,), step).action for step in range(limit)]
     cuts = [cut.judge_cut().action for _ in range(limit)]
     assert nudges == [Action.NUDGE] * limit + [Action.HALT]
     assert blocks == [Action.BLOCK] * (limit - 1) + [Action.HALT]
@@ -89,6 +89,6 @@ def test_what_several_detectors_see_in_one_step_is_one_sighting() -> None:
     """The model cannot heed a nudge before it speaks again."""
     escalation = Escalation(Policy())
     findings = [Finding(name, "warn", 3, "m") for name in sorted(DETECTORS)]
-    verdicts = [escalation.judge(finding, 1) for finding in findings]
+    verdicts = [escalation.judge((finding,), 1) for finding in findings]
     assert {verdict.action for verdict in verdicts} == {Action.NUDGE}
     assert sum(bool(verdict.guidance) for verdict in verdicts) == 1

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopguard_core import Action, GuardedReply, LoopGuard, Policy
+from loopguard_core import Action, GuardedReply, LoopGuard, Message, Policy
+from loopguard_core.guard import DETECTORS
 from tests.scenarios import (
     CSV_NUMBERS,
     EQUAL_LOG_LINES,
@@ -18,12 +19,13 @@ from tests.scenarios import (
 )
 
 HEALTHY = {
-    "zero matrix": ZERO_MATRIX * 6,
-    "hex dump": HEX_DUMP * 3,
-    "refrain": REFRAIN * 3,
+    "zero matrix": ZERO_MATRIX,
+    "large zero matrix": "Here it is:\n" + "0 0 0 0 0 0 0 0\n" * 300,
+    "hex dump": HEX_DUMP,
+    "refrain": REFRAIN,
     "similar objects": SIMILAR_JSON,
     "equal log lines": EQUAL_LOG_LINES,
-    "csv of numbers": CSV_NUMBERS * 3,
+    "csv of numbers": CSV_NUMBERS,
     "log with times": "".join(
         f"12:{n // 60:02}:{n % 60:02} INFO worker heartbeat ok\n" for n in range(200)
     ),
@@ -59,7 +61,7 @@ def test_a_phrase_that_comes_again_and_again_is_cut(channel: str) -> None:
     reply = LoopGuard().start_run().watch_reply()
     assert reply.feed(LOOPING_TEXT, channel).action is Action.HALT
     assert reply.finding is not None
-    assert reply.finding.detector == "thread.stream_guard"
+    assert reply.finding.detector == "reply.exact"
 
 
 def test_a_cut_stays_a_cut() -> None:
@@ -70,10 +72,36 @@ def test_a_cut_stays_a_cut() -> None:
     assert reply.feed_call("read", {}) == first
 
 
-def test_arguments_of_a_call_are_code_and_data() -> None:
-    """A phrase watcher has no business in what a tool is given."""
+def test_arguments_of_a_call_are_watched_for_blocks() -> None:
+    """A call's arguments can go round as well, and are cut as well."""
     reply = LoopGuard().start_run().watch_reply()
-    assert reply.feed(LOOPING_TEXT, "tool:0").action is Action.ALLOW
+    assert reply.feed(LOOPING_TEXT, "tool:0").action is Action.HALT
+
+
+def test_code_in_the_arguments_of_a_call_is_no_phrase() -> None:
+    """Similar lines of code are what tools are given."""
+    code = "".join(f"    assert add({n}, {n + 1}) == {2 * n + 1}\\n" for n in range(200))
+    reply = LoopGuard().start_run().watch_reply()
+    assert reply.feed(code, "tool:0").action is Action.ALLOW
+
+
+def test_one_copy_is_worth_keeping() -> None:
+    """After a block that repeats, the text before it and one copy of it stay."""
+    reply = LoopGuard().start_run().watch_reply()
+    opening = "Let me see what there is to find in this file. "
+    sentence = "I will check the file once more to be sure. "
+    reply.feed(opening + sentence * 60)
+    assert reply.keep_chars is not None
+    kept = (opening + sentence * 60)[: reply.keep_chars]
+    assert kept.startswith(opening)
+    assert kept.count("check the file once more") == 1
+
+
+def test_the_same_call_again_and_again_in_one_reply_is_cut() -> None:
+    """A reply that never ends because it makes one call after the other goes round too."""
+    history = [Message.tool_response("read", {"path": "a"}, "text", str(n)) for n in range(12)]
+    reply = LoopGuard().start_run().watch_reply(history)
+    assert reply.feed_call("read", {"path": "a"}).reason == "reply.tool"
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)
@@ -91,10 +119,13 @@ def _exact_cut(text: str) -> int:
     return next(i for i, c in enumerate(text) if reply.feed(c).action is Action.HALT)
 
 
-def test_the_stream_guard_can_be_disabled() -> None:
-    """A disabled detector finds nothing."""
-    off = Policy(disabled_detectors=frozenset({"thread.stream_guard"}))
-    assert cut_at(LOOPING_TEXT, [4], LoopGuard(policy=off)) is None
+def test_a_disabled_detector_finds_nothing() -> None:
+    """What another one finds is still found."""
+    names = frozenset(name for name in DETECTORS if name.startswith("reply."))
+    alone = LoopGuard(policy=Policy(disabled_detectors=names))
+    assert cut_at(LOOPING_TEXT, [4], alone) is not None
+    none = LoopGuard(policy=Policy(disabled_detectors=names | {"thread.stream_guard"}))
+    assert cut_at(LOOPING_TEXT, [4], none) is None
 
 
 def test_an_observing_policy_reports_once_and_cuts_nothing() -> None:

@@ -17,6 +17,7 @@ from loopguard_core import (
     ToolRule,
     Verdict,
 )
+from loopguard_core.converge import ConvergeConfig
 from loopguard_core.guard.guidance import append_guidance
 from loopguard_core.tool_loop import ToolLoopConfig
 
@@ -371,11 +372,11 @@ def test_an_observing_policy_allows_everything_and_says_what_it_saw() -> None:
 
 
 def test_a_strict_policy_looks_at_the_call_alone() -> None:
-    """`Policy.strict()` warns at the fifth equal call and blocks the tenth, whatever came back."""
+    """`Policy.strict()` warns at the third equal call and blocks the tenth, whatever came back."""
     host = Host(LoopGuard(policy=Policy.strict()))
     checked, observed = zip(*[host.call(result=f"progress {n}") for n in range(10)], strict=True)
     assert [v.action for v in checked] == [Action.ALLOW] * 9 + [Action.BLOCK]
-    assert [v.action for v in observed if v] == [Action.ALLOW] * 4 + [Action.NUDGE] * 5
+    assert [v.action for v in observed if v] == [Action.ALLOW] * 2 + [Action.NUDGE] * 7
 
 
 def test_a_disabled_detector_finds_nothing_and_hides_nothing() -> None:
@@ -447,3 +448,40 @@ def test_nothing_that_a_model_or_tool_says_raises(value: object) -> None:
         host.call(name, value, value)
         host.check_thread()
     host.run.snapshot()
+
+
+def test_a_state_that_stands_still_halts() -> None:
+    """Five iterations that begin in one state are the reference's zero progress."""
+    run = LoopGuard().start_run()
+    actions = [run.observe_iteration("same").action for _ in range(5)]
+    assert actions == [Action.ALLOW] * 4 + [Action.HALT]
+    assert run.observe_iteration("other").action is Action.ALLOW
+
+
+def test_a_depth_beyond_the_limit_halts() -> None:
+    """There is no limit by default."""
+    assert LoopGuard().start_run().observe_depth(99).action is Action.ALLOW
+    limited = LoopGuard(converge=ConvergeConfig(max_depth=3)).start_run()
+    assert limited.observe_depth(3).action is Action.ALLOW
+    assert limited.observe_depth(4).reason == "converge.depth"
+
+
+def test_equal_calls_in_a_window_are_found_only_by_the_strict_policy() -> None:
+    """The detector ignores results, so a poll with changing answers is a loop to it."""
+    for policy, found in ((Policy(), False), (Policy.strict(), True)):
+        host = Host(LoopGuard(policy=policy))
+        verdicts = [host.call(result=f"progress {n}")[1] for n in range(4)]
+        assert ("converge.oscillation" in {v.reason for v in verdicts if v}) is found
+
+
+def test_in_strict_one_model_call_is_one_iteration() -> None:
+    """Old calls leave the window of the oscillation as the model is asked again."""
+    host = Host(LoopGuard(policy=Policy.strict()))
+    reasons = []
+    for number in range(30):
+        host.thread.append(Message.bot(f"Step {number}."))
+        host.check_thread()
+        if number % 6 == 0:
+            verdict = host.call(result=f"new {number}")[1]
+            reasons.append(verdict.reason if verdict else "")
+    assert "converge.oscillation" not in reasons
