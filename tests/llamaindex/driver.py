@@ -64,7 +64,7 @@ class LlamaIndexDriver:
             said = answer(step.text)
         else:
             (name, arguments), = step.calls
-            said = action(name, step.text, **arguments)
+            said = action(name, step.text or "Next.", **arguments)
         return reply(said.content or "", thinking=step.reasoning)
 
     def _runner(self, model: ScriptedModel, tools: list[Any], guard: LoopGuard) -> Any:

@@ -92,7 +92,9 @@ class ReActDraft(_Stored):
         if output.retry_messages or not steps:
             return content
         match steps[-1]:
-            case ActionReasoningStep(thought=text) | ResponseReasoningStep(response=text):
+            case ActionReasoningStep():
+                content.text = ""  # the protocol demands a thought, so an equal one says nothing
+            case ResponseReasoningStep(response=text):
                 content.text = text
         return content
 

@@ -53,8 +53,14 @@ class WatchedReply:
     behind: Mapping[str, str] = field(default_factory=dict)
     extra: Sequence[ChatMessage] = ()
     thought: str = ""
-    kept_text: str = ""
+    _said: str = ""
     _arguments: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def kept_text(self) -> str:
+        """What is worth keeping of the text that was read; empty if that is blank."""
+        text = self._said[: self.watch.keep_chars]
+        return text if text.strip() else ""
 
     def sent(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return what the model is sent; *messages* and what they hold are not changed."""
@@ -101,7 +107,7 @@ class WatchedReply:
         """Watch what *chunk* adds; return True if the reply is to be cut."""
         for channel, text in self._added(chunk):
             if channel == "content":
-                self.kept_text += text
+                self._said += text
             elif channel == "reasoning":
                 self.thought += text
             if text and self.watch.feed(text, channel).action is Action.HALT:
@@ -111,20 +117,25 @@ class WatchedReply:
     def _added(self, chunk: ChatResponse | CompletionResponse) -> Iterator[tuple[str, str]]:
         """Yield the channel and the text of what is new in *chunk*.
 
-        A chunk holds all that was said so far, and its delta; integrations leave out either.
+        A chunk holds all that was said so far, and what it adds; integrations leave out either.
         """
         if isinstance(chunk, CompletionResponse):
-            yield "content", chunk.text[len(self.kept_text) :] if chunk.delta is None else chunk.delta
+            yield "content", _delta(chunk.delta, chunk.text, self._said)
             return
         content = read_message(chunk.message)
         thought = chunk.additional_kwargs.get("thinking_delta")
-        yield "reasoning", str(thought) if thought else content.reasoning[len(self.thought) :]
-        yield "content", content.text[len(self.kept_text) :] if chunk.delta is None else chunk.delta
+        yield "reasoning", _delta(thought, content.reasoning, self.thought)
+        yield "content", _delta(chunk.delta, content.text, self._said)
         for index, block in enumerate(chunk.message.blocks):
             if isinstance(block, ToolCallBlock) and isinstance(block.tool_kwargs, str):
                 known = self._arguments.get(index, "")
                 self._arguments[index] = block.tool_kwargs
                 yield f"tool:{index}", block.tool_kwargs[len(known) :]
+
+
+def _delta(delta: str | None, whole: str, known: str) -> str:
+    """Return what is new: the integration's own delta, or else what *whole* adds to *known*."""
+    return delta or whole[len(known) :]
 
 
 @contextmanager

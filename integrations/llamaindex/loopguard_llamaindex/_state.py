@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast, overload
 from typing_extensions import override
 
 from loopguard_core import GuardedRun, LoopGuard, Message
+from loopguard_core.fingerprint import digest_text
+from loopguard_core.guard.guidance import without_guidance
+from loopguard_core.message import activity_of
 
 if TYPE_CHECKING:
     from workflows.context.state_store import StateStore
@@ -16,8 +19,8 @@ __all__ = ["RunLog", "RunState", "load_state", "save_state"]
 
 _KEY: Final = "loopguard"
 _SAVED: Final = ("type", "text", "meta", "call_id", "is_error")
-_REMEMBERED: Final = 16
-"""How many messages of a log stay readable; following a thread takes a few at its old end."""
+_REMEMBERED: Final = 128
+"""How many messages of a log stay readable: as many as a reply is compared with."""
 
 
 class RunLog(Sequence[Message]):
@@ -37,7 +40,7 @@ class RunLog(Sequence[Message]):
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Add messages at the end."""
-        self.newest += messages
+        self.newest += map(_bare, messages)
 
     def forget(self) -> None:
         """Forget what is old; to be done when the guard has read all of it."""
@@ -98,13 +101,11 @@ class RunState(dict[str, object]):
             person: What the person said.
         """
         if history:
-            newest = [_bare(message) for message in history[-_REMEMBERED:]]
-            self.log = RunLog(newest, forgotten=len(history) - len(newest))
-            self.run.begin_turn(history)
-        else:
-            self.run.begin_turn(self.log)
+            self.log = RunLog()
+            self.log.extend(history)
+        self.run.begin_turn(self.log)
         self.forget_calls()
-        self.log.extend(map(_bare, person))
+        self.log.extend(person)
         self.log.forget()
 
     def forget_calls(self) -> None:
@@ -147,5 +148,14 @@ async def save_state(store: StateStore[Any], state: RunState) -> None:
 
 
 def _bare(message: Message) -> Message:
-    """Return what can be saved of a message that carries its native object."""
-    return Message({key: message[key] for key in _SAVED if key in message})
+    """Return what is kept of a message: neither its native object nor a long result."""
+    kept = Message({key: message[key] for key in _SAVED if key in message})
+    activity = activity_of(message)
+    if activity is None or not isinstance(activity.result, str):
+        return kept
+    digest = digest_text(activity.result)
+    if len(activity.result) <= len(digest) or not without_guidance(activity.result):
+        return kept
+    function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
+    kept["meta"] = {"activity": {"type": activity.type, "function": function}}
+    return kept

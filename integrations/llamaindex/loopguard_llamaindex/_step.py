@@ -92,6 +92,7 @@ class AgentStep:
             reply.tool_calls = await self._refuse(calls, verdicts)
             if reply.tool_calls or not calls:
                 return reply
+            self._behind, self._extra = {}, []  # what was told is told once
         return await self._halt(verdict)
 
     def _observe_results(self) -> Verdict:
@@ -130,7 +131,7 @@ class AgentStep:
                 output = await self.ask(reply, tools)
             except CutReply:
                 verdict = run.reply_cut()
-                if reply.kept_text.strip():
+                if reply.kept_text:
                     kept.append(reply.kept_text)
                     log.extend([Message.bot(reply.kept_text)])
                     self._extra.append(_said(reply.kept_text))
@@ -214,7 +215,7 @@ class AgentStep:
         try:
             output = await self.ask(reply, [])
         except CutReply:
-            return await self._last_words(reply.kept_text.strip() or halt_text(verdict))
+            return await self._last_words(reply.kept_text or halt_text(verdict))
         if output.tool_calls:
             await self.draft.withdraw()  # it called a tool that it was not offered
         if output.tool_calls or output.retry_messages:
