@@ -20,7 +20,9 @@ MODES = {
 FRAMEWORK_DRIVERS = [f"{framework}-{mode}" for framework, modes in MODES.items() for mode in modes]
 
 ONE_CALL = "a ReAct reply has one action, and this row needs several calls in one reply"
-NO_TEXT = "a ReAct reply has a thought whether it wants or not, so text beside a call is not compared"
+NO_TEXT = (
+    "a ReAct reply has a thought whether it wants or not, so text beside a call is not compared"
+)
 INEXPRESSIBLE = {
     ("llamaindex-react", "rewording-the-text-around-the-same-call-does-not-hide-it"): NO_TEXT,
     ("llamaindex-react", "a-batch-over-different-items-runs-whole"): ONE_CALL,
@@ -50,7 +52,6 @@ def marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
     """Return what leaves a driver out where its framework is absent."""
     package = FRAMEWORKS.get(name.partition("-")[0])
     return () if package is None else (needs(package),)
-
 
 
 def driver(name: str) -> Driver:

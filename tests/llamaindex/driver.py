@@ -63,7 +63,7 @@ class LlamaIndexDriver:
         if not step.calls:
             said = answer(step.text)
         else:
-            (name, arguments), = step.calls
+            ((name, arguments),) = step.calls
             said = action(name, step.text or "Next.", **arguments)
         return reply(said.content or "", thinking=step.reasoning)
 
@@ -83,7 +83,9 @@ class LlamaIndexDriver:
         desk = GuardedFunctionAgent(
             name="desk",
             description="Hands off.",
-            llm=ScriptedModel(script=[reply("", call("handoff", to_agent="worker", reason="work"))]),
+            llm=ScriptedModel(
+                script=[reply("", call("handoff", to_agent="worker", reason="work"))]
+            ),
             guard=guard,
             streaming=self._streaming,
         )

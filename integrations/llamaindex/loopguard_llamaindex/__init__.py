@@ -1,6 +1,8 @@
 """loopguard for LlamaIndex.
 
 * `GuardedFunctionAgent`, `GuardedReActAgent` and `LoopGuardMixin` are the whole guard.
+* `LoopGuardMemory` reads a history that fits, and notices one that goes round.
+* `guard_tools` guards the tools of agents and workflows that are not guarded themselves.
 * `GuardedLLM` cuts the replies of any model that go round.
 """
 
@@ -14,6 +16,8 @@ try:
 
     from ._agent import GuardedFunctionAgent, GuardedReActAgent, LoopGuardMixin
     from ._llm import GuardedLLM
+    from ._memory import LoopGuardMemory
+    from ._tools import guard_tools
 except ImportError as error:
     raise _missing_extra(error, package="llama_index", extra="llamaindex") from error
 
@@ -21,5 +25,7 @@ __all__ = [
     "GuardedFunctionAgent",
     "GuardedLLM",
     "GuardedReActAgent",
+    "LoopGuardMemory",
     "LoopGuardMixin",
+    "guard_tools",
 ]

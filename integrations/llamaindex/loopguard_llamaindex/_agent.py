@@ -21,11 +21,12 @@ from ._convert import NeutralThread
 from ._drafts import draft_of
 from ._llm import GuardedLLM
 from ._reply import watching
-from ._state import load_state, save_state
+from ._state import RunState, load_state, save_state
 from ._step import AgentStep
+from ._tools import GuardedTool, guard_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from llama_index.core.agent.workflow.agent_context import AgentContext
     from llama_index.core.llms import ChatMessage
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from llama_index.core.workflow import Context
 
     from ._reply import WatchedReply
-    from ._state import RunState
 
 __all__ = ["GuardedFunctionAgent", "GuardedReActAgent", "LoopGuardMixin"]
 
@@ -51,7 +51,9 @@ class LoopGuardMixin(BaseWorkflowAgent):
 
     State is kept in `ctx.store`, so a context that is saved, also in the middle of a run, goes on
     with the same verdicts. All guarded agents of a workflow share it. A call of `run` with a
-    message is a new turn; a resumed run is not.
+    message is a new turn; a resumed run is not. With `on_block="ask"` a blocked call waits for a
+    person: the run sends an `InputRequiredEvent`, see `guard_tools`; a hand-off and a tool of a
+    retriever are refused instead.
 
     Args:
         guard: What to watch for and what to do about it.
@@ -62,6 +64,8 @@ class LoopGuardMixin(BaseWorkflowAgent):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.llm = GuardedLLM.around(self.llm, self.guard)
+        if self.tools and self.guard.policy.on_block == "ask":
+            self.tools = [*guard_tools(self.tools, guard=self.guard)]
 
     @override
     async def take_step(
@@ -72,7 +76,8 @@ class LoopGuardMixin(BaseWorkflowAgent):
         memory: BaseMemory,
     ) -> AgentOutput:
         async def ask(reply: WatchedReply, offered: Sequence[AsyncBaseTool]) -> AgentOutput:
-            self.llm = GuardedLLM.around(self.llm, self.guard)  # it may have been exchanged
+            if not isinstance(self.llm, GuardedLLM):  # it was exchanged
+                self.llm = GuardedLLM.around(self.llm, self.guard)
             with watching(reply):
                 return await super(LoopGuardMixin, self).take_step(
                     ctx, [*llm_input], offered, memory
@@ -90,6 +95,7 @@ class LoopGuardMixin(BaseWorkflowAgent):
             ctx=ctx,
             ask=ask,
             finalize=finalize,
+            askable=frozenset(self._askable(tools)),
         )
         try:
             return await step.take(tools)
@@ -102,7 +108,9 @@ class LoopGuardMixin(BaseWorkflowAgent):
     ) -> None:
         """Keep the results for the next step, in the order of their calls."""
         await super().handle_tool_call_results(ctx, results, memory)
-        state, _ = await load_state(ctx.store, self.guard)
+        state = await load_state(ctx.store, self.guard, keeper="agent")
+        if state is None:
+            return
         came = {result.tool_id: result for result in results}
         state.results = [
             [*call, result_of(output.blocks), output.is_error]
@@ -111,13 +119,20 @@ class LoopGuardMixin(BaseWorkflowAgent):
         ]
         await save_state(ctx.store, state)
 
+    def _askable(self, tools: Sequence[AsyncBaseTool]) -> Iterator[str]:
+        """Yield the tools that can ask a person; a hand-off, which is made later, cannot."""
+        if self.guard.policy.on_block == "ask":
+            yield from (t.metadata.get_name() for t in tools if isinstance(t, GuardedTool))
+
     async def _state(self, ctx: AgentContext, llm_input: Sequence[ChatMessage]) -> RunState:
         """Return the run's state; a run that has made no step yet begins with a person's turn."""
-        state, is_new = await load_state(ctx.store, self.guard)
-        if is_new or await ctx.store.get("num_iterations", default=0) == 0:
-            thread = [m for m in llm_input if m.role != MessageRole.SYSTEM]
-            history = NeutralThread(thread[:-1]) if is_new else ()
-            state.begin_turn(history, NeutralThread(thread[-1:]))
+        known = await load_state(ctx.store, self.guard, keeper="agent")
+        if known is not None and await ctx.store.get("num_iterations", default=0):
+            return known
+        state = RunState(self.guard) if known is None else known
+        thread = [message for message in llm_input if message.role != MessageRole.SYSTEM]
+        history = NeutralThread(thread[:-1]) if known is None else ()
+        state.begin_turn(history, NeutralThread(thread[-1:]))
         return state
 
 

@@ -102,7 +102,7 @@ def result_of(blocks: Sequence[Any]) -> object:
     stand-ins, which differ where the content differs.
     """
     content = read_blocks(blocks)
-    text = without_guidance(content.text)
+    text = without_guidance(content.text) or content.text  # a refusal is a note and nothing else
     return [text, *content.identity] if content.others else text
 
 

@@ -48,7 +48,7 @@ class NeutralThread(Sequence[Message]):
     """
 
     def __init__(self, messages: Sequence[ChatMessage], *, as_sent: bool = False) -> None:
-        self._as_sent = as_sent
+        self.as_sent = as_sent
         self._natives: list[ChatMessage] = []
         self._stops: list[int] = []
         self._pins: list[int] = []
@@ -112,7 +112,7 @@ class NeutralThread(Sequence[Message]):
 
     def _convert(self, native: ChatMessage, index: int) -> list[Message]:
         content = read_message(native)
-        if not self._as_sent:
+        if not self.as_sent:
             content.text = without_guidance(content.text)
         if native.role in _ASSISTANTS:
             return reply_parts(content, content.calls)
@@ -128,7 +128,7 @@ class NeutralThread(Sequence[Message]):
         message = Message.tool_response(
             name,
             call.arguments if call else None,
-            content.text if self._as_sent else result_of(native.blocks),
+            content.text if self.as_sent else result_of(native.blocks),
             call_id if isinstance(call_id, str) else None,
         )
         return _priced(message, content)

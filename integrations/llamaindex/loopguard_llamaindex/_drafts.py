@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Draft", "ReActDraft", "ScratchpadDraft", "draft_of"]
 
 
-
 class Draft(Protocol):
     """Reads and writes what an agent has said and been told, before it goes into memory."""
 

@@ -109,9 +109,7 @@ class GuardedLLM(FunctionCallingLLM):
         return self._reply().astream(chunks)
 
     @override
-    def chat_with_tools(
-        self, tools: Sequence[BaseTool], *args: Any, **kwargs: Any
-    ) -> ChatResponse:
+    def chat_with_tools(self, tools: Sequence[BaseTool], *args: Any, **kwargs: Any) -> ChatResponse:
         reply = self._reply()
         given = _with_history(reply, kwargs)
         return reply.whole(self._calling.chat_with_tools(tools, *args, **given))

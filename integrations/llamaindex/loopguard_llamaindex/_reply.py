@@ -12,6 +12,7 @@ from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
     CompletionResponse,
+    ContentBlock,
     MessageRole,
     TextBlock,
     ToolCallBlock,
@@ -25,7 +26,7 @@ from ._content import read_message
 if TYPE_CHECKING:
     from loopguard_core import GuardedReply
 
-__all__ = ["CutReply", "WatchedReply", "reply_underway", "watching"]
+__all__ = ["CutReply", "WatchedReply", "reply_underway", "watching", "with_note"]
 
 R = TypeVar("R", ChatResponse, CompletionResponse)
 
@@ -70,7 +71,9 @@ class WatchedReply:
             if place is None:  # a protocol whose results have no ids
                 sent.append(ChatMessage(role=MessageRole.USER, content=note))
             else:
-                sent[place] = _with_note(sent[place], note)
+                native = sent[place]
+                blocks = with_note(native.blocks, note)
+                sent[place] = native.model_copy(update={"blocks": blocks})
         return [*sent, *self.extra]
 
     def whole(self, response: R) -> R:
@@ -165,13 +168,12 @@ def _place_of(call_id: str, messages: Sequence[ChatMessage]) -> int | None:
     return None
 
 
-def _with_note(message: ChatMessage, note: str) -> ChatMessage:
-    blocks = list(message.blocks)
-    if blocks and isinstance(blocks[-1], TextBlock):
-        blocks[-1] = TextBlock(text=append_guidance(blocks[-1].text, note))
-    else:
-        blocks.append(TextBlock(text=append_guidance("", note)))
-    return message.model_copy(update={"blocks": blocks})
+def with_note(blocks: Sequence[ContentBlock], note: str) -> list[ContentBlock]:
+    """Return *blocks* with *note* behind their text, which `result_of` leaves out."""
+    *before, last = blocks or [TextBlock(text="")]
+    if isinstance(last, TextBlock):
+        return [*before, TextBlock(text=append_guidance(last.text, note))]
+    return [*before, last, TextBlock(text=append_guidance("", note))]
 
 
 def _beginning(response: R, text: str) -> R:

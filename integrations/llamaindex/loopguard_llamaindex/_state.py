@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Self, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast, overload
 
+from pydantic import TypeAdapter
 from typing_extensions import override
 
-from loopguard_core import GuardedRun, LoopGuard, Message
+from loopguard_core import GuardedRun, LoopGuard, Message, Verdict
 from loopguard_core.fingerprint import digest_text
 from loopguard_core.guard.guidance import without_guidance
 from loopguard_core.message import activity_of
@@ -15,12 +16,19 @@ from loopguard_core.message import activity_of
 if TYPE_CHECKING:
     from workflows.context.state_store import StateStore
 
-__all__ = ["RunLog", "RunState", "load_state", "save_state"]
+__all__ = ["Keeper", "RunLog", "RunState", "keeper_in", "load_state", "save_state"]
 
 _KEY: Final = "loopguard"
 _SAVED: Final = ("type", "text", "meta", "call_id", "is_error")
 _REMEMBERED: Final = 128
 """How many messages of a log stay readable: as many as a reply is compared with."""
+
+_VERDICT: Final = TypeAdapter(Verdict)
+_DIGEST_CHARS: Final = len(digest_text(""))
+
+
+Keeper: TypeAlias = Literal["agent", "tools"]
+"""Who keeps a run's state: a guarded agent, or the guarded tools of one that is not."""
 
 
 class RunLog(Sequence[Message]):
@@ -73,12 +81,19 @@ class RunState(dict[str, object]):
 
     Attributes:
         guard: What the run was made with.
+        is_held: True if the store holds this very object, as a store in memory does.
         run: The run.
         log: Its thread.
         calls: The calls that may run since the latest reply, as `[id, name, arguments]`.
         results: What came back of them, as `[id, name, arguments, result, is_error]`.
-        blocked: Calls that a person is asked about, by id, with what the model is told if not.
-        allowed: The ids of those that the person allowed.
+        blocked: Calls that a person is asked about, by question, and what the model is told if
+            the person does not allow them.
+        free: How many equal calls beside them may run, by question.
+        allowed: The questions that a person answered with yes.
+        waiting: Calls of tools that wait for a person and will begin anew, by question, and
+            what the model is told if they are refused; empty for those that wait by themselves.
+        turn: Which turn it is, where tools keep the state because the agent is not guarded.
+        halted: The verdict that should have ended the run, where a tool could not end it.
     """
 
     def __init__(self, guard: LoopGuard, saved: Mapping[str, Any] | None = None) -> None:
@@ -86,12 +101,18 @@ class RunState(dict[str, object]):
         saved = saved or {}
         run = saved.get("run")
         self.guard = guard
+        self.is_held = False
         self.run: GuardedRun = guard.resume(run) if run is not None else guard.start_run()
         self.log = RunLog(map(Message, saved.get("log", ())), saved.get("forgotten", 0))
         self.calls: list[list[Any]] = list(saved.get("calls", ()))
         self.results: list[list[Any]] = list(saved.get("results", ()))
         self.blocked: dict[str, str] = dict(saved.get("blocked", {}))
+        self.free: dict[str, int] = dict(saved.get("free", {}))
         self.allowed: list[str] = list(saved.get("allowed", ()))
+        self.waiting: dict[str, str] = dict(saved.get("waiting", {}))
+        self.turn: dict[str, Any] | None = saved.get("turn")
+        halted = saved.get("halted")
+        self.halted = None if halted is None else _VERDICT.validate_python(halted)
 
     def begin_turn(self, history: Sequence[Message], person: Sequence[Message]) -> None:
         """Take note that a person spoke.
@@ -105,12 +126,20 @@ class RunState(dict[str, object]):
             self.log.extend(history)
         self.run.begin_turn(self.log)
         self.forget_calls()
+        self.waiting, self.halted = {}, None
         self.log.extend(person)
         self.log.forget()
 
     def forget_calls(self) -> None:
         """Forget the calls of the latest reply, which are answered."""
-        self.calls, self.results, self.blocked, self.allowed = [], [], {}, []
+        self.calls, self.results = [], []
+        self.blocked, self.free, self.allowed = {}, {}, []
+
+    def judge_thread(self) -> Verdict:
+        """Judge what is in the log."""
+        verdict = self.run.check_thread(self.log)
+        self.log.forget()
+        return verdict
 
     @override
     def items(self) -> ItemsView[str, object]:
@@ -122,7 +151,11 @@ class RunState(dict[str, object]):
             "calls": self.calls,
             "results": self.results,
             "blocked": self.blocked,
+            "free": self.free,
             "allowed": self.allowed,
+            "waiting": self.waiting,
+            "turn": self.turn,
+            "halted": self.halted and _VERDICT.dump_python(self.halted, mode="json"),
         }
         return saved.items()
 
@@ -130,21 +163,38 @@ class RunState(dict[str, object]):
         return self
 
 
-async def load_state(store: StateStore[Any], guard: LoopGuard) -> tuple[RunState, bool]:
-    """Return the state of the run that *store* belongs to, and whether it is a new one.
+async def load_state(
+    store: StateStore[Any], guard: LoopGuard, *, keeper: Keeper
+) -> RunState | None:
+    """Return what *keeper* keeps of the run that *store* belongs to; None if it keeps nothing.
 
-    A run that another agent's guard began, or that was saved, goes on with *guard*.
+    A run that another guard began, or that was saved, goes on with *guard*.
     """
     saved = await store.get(_KEY, default=None)
-    if isinstance(saved, RunState) and saved.guard == guard:
-        return saved, False
-    known = dict(cast("Mapping[str, Any]", saved).items()) if saved is not None else None
-    return RunState(guard, known), known is None
+    if saved is None or _keeper_of(saved) != keeper:
+        return None
+    if isinstance(saved, RunState) and (saved.guard is guard or saved.guard == guard):
+        saved.is_held = True
+        return saved
+    return RunState(guard, dict(cast("Mapping[str, Any]", saved).items()))
+
+
+async def keeper_in(store: StateStore[Any]) -> Keeper | None:
+    """Return who keeps the state of the run that *store* belongs to; None if nobody does."""
+    saved = await store.get(_KEY, default=None)
+    return None if saved is None else _keeper_of(saved)
+
+
+def _keeper_of(saved: Mapping[str, Any]) -> Keeper:
+    """Return who keeps a state, which may be alive or saved."""
+    turn = saved.turn if isinstance(saved, RunState) else saved.get("turn")
+    return "agent" if turn is None else "tools"
 
 
 async def save_state(store: StateStore[Any], state: RunState) -> None:
     """Keep *state*, so that the next step and a saved context go on with it."""
-    await store.set(_KEY, state)
+    if not state.is_held:
+        await store.set(_KEY, state)
 
 
 def _bare(message: Message) -> Message:
@@ -153,9 +203,9 @@ def _bare(message: Message) -> Message:
     activity = activity_of(message)
     if activity is None or not isinstance(activity.result, str):
         return kept
-    digest = digest_text(activity.result)
-    if len(activity.result) <= len(digest) or not without_guidance(activity.result):
+    if len(activity.result) <= _DIGEST_CHARS or not without_guidance(activity.result):
         return kept
+    digest = digest_text(activity.result)
     function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
     kept["meta"] = {"activity": {"type": activity.type, "function": function}}
     return kept

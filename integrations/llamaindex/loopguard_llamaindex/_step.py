@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +19,7 @@ from loopguard_core.guard.guidance import (
     verdict_record,
 )
 
+from ._asking import question_id
 from ._content import Requested
 from ._convert import reply_parts
 from ._reply import CutReply, WatchedReply
@@ -98,11 +100,13 @@ class AgentStep:
     def _observe_results(self) -> Verdict:
         """Give the newest results to the run, in the order of their calls."""
         state, verdict = self.state, Verdict()
+        asked = dict.fromkeys(state.allowed, True)
         for call_id, name, arguments, result, is_error in state.results:
-            if call_id in state.blocked and call_id not in state.allowed:
-                is_error = True  # noqa: PLW2901 - refused by a person
-            if call_id in state.allowed:
-                state.run.allow_call(name, arguments)
+            question = question_id(name, arguments) if asked else ""
+            if question in asked:
+                if asked[question]:
+                    state.run.allow_call(name, arguments)
+                    asked[question] = False
                 state.run.check_call(name, arguments, call_id)
             message = Message.tool_response(name, arguments, result, call_id, is_error=is_error)
             state.log.extend([message])
@@ -163,10 +167,13 @@ class AgentStep:
             if verdict.action is not Action.BLOCK:
                 going.append(call)
             elif call.tool_name in self.askable:
-                self.state.blocked[call.tool_id] = verdict.guidance
+                self.state.blocked[_question(call)] = verdict.guidance
                 going.append(call)
             else:
                 await self._answer(call, verdict.guidance)
+        if self.state.blocked:
+            allowed = [c for c, v in zip(calls, verdicts, strict=True) if v.action < Action.BLOCK]
+            self.state.free = dict(Counter(map(_question, allowed)))
         self.state.calls = [[c.tool_id, c.tool_name, c.tool_kwargs] for c in going]
         return going
 
@@ -238,6 +245,10 @@ class AgentStep:
 
 def _said(text: str) -> ChatMessage:
     return ChatMessage(role=MessageRole.ASSISTANT, content=text)
+
+
+def _question(call: ToolSelection) -> str:
+    return question_id(call.tool_name, call.tool_kwargs)
 
 
 def _requested(call: ToolSelection) -> Requested:
