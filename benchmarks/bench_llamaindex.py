@@ -12,15 +12,14 @@ import gc
 import statistics
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from llama_index.core.agent.workflow import FunctionAgent
-from llama_index.core.llms import ChatMessage
 from llama_index.core.tools import FunctionTool
 from timing import report
-from tests.llamaindex.scripted import ScriptedModel, call, reply
 
 from loopguard_llamaindex import GuardedFunctionAgent
+from tests.llamaindex.scripted import ScriptedModel, call, reply
 
 if TYPE_CHECKING:
     from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent

@@ -6,7 +6,7 @@ input, whose exceptions end a run, and whose result decides which tools run, han
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ReActAgent, ToolCallResult
 from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
@@ -61,7 +61,7 @@ class LoopGuardMixin(BaseWorkflowAgent):
 
     guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - the agent's own
         super().__init__(*args, **kwargs)
         self.llm = GuardedLLM.around(self.llm, self.guard)
         if self.tools and self.guard.policy.on_block == "ask":
@@ -79,12 +79,12 @@ class LoopGuardMixin(BaseWorkflowAgent):
             if not isinstance(self.llm, GuardedLLM):  # it was exchanged
                 self.llm = GuardedLLM.around(self.llm, self.guard)
             with watching(reply):
-                return await super(LoopGuardMixin, self).take_step(
+                return await super(LoopGuardMixin, self).take_step(  # type: ignore[safe-super]  # the agent's
                     ctx, [*llm_input], offered, memory
                 )
 
         async def finalize(output: AgentOutput) -> AgentOutput:
-            return await self.finalize(ctx, output, memory)
+            return await self.finalize(cast("Context", ctx), output, memory)
 
         state = await self._state(ctx, llm_input)
         step = AgentStep(
@@ -107,15 +107,15 @@ class LoopGuardMixin(BaseWorkflowAgent):
         self, ctx: Context, results: list[ToolCallResult], memory: BaseMemory
     ) -> None:
         """Keep the results for the next step, in the order of their calls."""
-        await super().handle_tool_call_results(ctx, results, memory)
+        await super().handle_tool_call_results(ctx, results, memory)  # type: ignore[safe-super]  # the agent's
         state = await load_state(ctx.store, self.guard, keeper="agent")
         if state is None:
             return
-        came = {result.tool_id: result for result in results}
+        came = {result.tool_id: result.tool_output for result in results}
         state.results = [
-            [*call, result_of(output.blocks), output.is_error]
+            [*call, result_of(came[call[0]].blocks), came[call[0]].is_error]
             for call in state.calls
-            if call[0] in came and (output := came[call[0]].tool_output)
+            if call[0] in came
         ]
         await save_state(ctx.store, state)
 

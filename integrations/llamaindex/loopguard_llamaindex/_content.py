@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from llama_index.core.base.llms.types import CachePoint, TextBlock, ThinkingBlock, ToolCallBlock
+from pydantic import BaseModel
 
 from loopguard_core.fingerprint import digest
 from loopguard_core.guard.guidance import without_guidance
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from llama_index.core.llms import ChatMessage
-    from pydantic import BaseModel
 
 __all__ = ["Content", "Requested", "read_blocks", "read_message", "result_of"]
 

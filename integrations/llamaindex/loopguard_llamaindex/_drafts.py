@@ -90,11 +90,10 @@ class ReActDraft(_Stored):
         steps = await self._entries()
         if output.retry_messages or not steps:
             return content
-        match steps[-1]:
-            case ActionReasoningStep():
-                content.text = ""  # the protocol demands a thought, so an equal one says nothing
-            case ResponseReasoningStep(response=text):
-                content.text = text
+        if isinstance(steps[-1], ActionReasoningStep):
+            content.text = ""  # the protocol demands a thought, so an equal one says nothing
+        elif isinstance(steps[-1], ResponseReasoningStep):
+            content.text = steps[-1].response
         return content
 
     async def keep(self, texts: list[str]) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
-from llama_index.core.llms.llm import LLM
 from llama_index.core.memory.chat_memory_buffer import (
     DEFAULT_TOKEN_LIMIT,
     DEFAULT_TOKEN_LIMIT_RATIO,
@@ -15,19 +14,23 @@ from llama_index.core.memory.chat_memory_buffer import (
 from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY, BaseChatStoreMemory
 from llama_index.core.storage.chat_store import BaseChatStore, SimpleChatStore
 from llama_index.core.storage.chat_store.loading import load_chat_store
-from llama_index.core.tools import BaseTool
 from pydantic import Field, PrivateAttr
 from typing_extensions import override
 
 from loopguard_core import Action, LoopDetected, LoopGuard, Verdict
 from loopguard_core.message import activity_of
 from loopguard_core.thread import Trimmer
-from loopguard_core.tokens import Estimator
 
 from ._history import HistoryReading
 from ._state import keeper_in, load_state
 from ._tool_runs import store_underway
 from ._tools import guard_tools
+
+if TYPE_CHECKING:
+    from llama_index.core.llms.llm import LLM
+    from llama_index.core.tools import BaseTool
+
+    from loopguard_core.tokens import Estimator
 
 __all__ = ["LoopGuardMemory"]
 

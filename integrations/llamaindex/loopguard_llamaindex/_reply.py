@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequen
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from llama_index.core.base.llms.types import (
     ChatMessage,
@@ -18,13 +18,10 @@ from llama_index.core.base.llms.types import (
     ToolCallBlock,
 )
 
-from loopguard_core import Action
+from loopguard_core import Action, GuardedReply
 from loopguard_core.guard.guidance import append_guidance
 
 from ._content import read_message
-
-if TYPE_CHECKING:
-    from loopguard_core import GuardedReply
 
 __all__ = ["CutReply", "WatchedReply", "reply_underway", "watching", "with_note"]
 

@@ -142,7 +142,7 @@ class RunState(dict[str, object]):
         return verdict
 
     @override
-    def items(self) -> ItemsView[str, object]:
+    def items(self) -> ItemsView[str, object]:  # type: ignore[override]  # the built-in view cannot be made
         """Return what is saved."""
         saved: dict[str, object] = {
             "run": self.run.snapshot(),

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from llama_index.core.agent.workflow import AgentOutput, ToolCallResult
+from llama_index.core.agent.workflow.agent_context import AgentContext
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.tools import AsyncBaseTool, ToolOutput
 
-from loopguard_core import Action, LoopDetected, Message, Verdict
+from loopguard_core import Action, LoopDetected, Message, Policy, Verdict
 from loopguard_core.guard.guidance import (
     answer_instruction,
     halt_text,
@@ -22,16 +23,13 @@ from loopguard_core.guard.guidance import (
 from ._asking import question_id
 from ._content import Requested
 from ._convert import reply_parts
+from ._drafts import Draft
 from ._reply import CutReply, WatchedReply
+from ._state import RunState
 
 if TYPE_CHECKING:
-    from llama_index.core.agent.workflow.agent_context import AgentContext
     from llama_index.core.llms.llm import ToolSelection
 
-    from loopguard_core import Policy
-
-    from ._drafts import Draft
-    from ._state import RunState
 
 __all__ = ["AgentStep", "Ask", "Finalize"]
 

@@ -7,7 +7,6 @@ agent or, without one, by the tools themselves; elsewhere the tools share one ru
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from llama_index.core.workflow import Context
@@ -23,6 +22,8 @@ from ._reply import with_note
 from ._state import RunState, keeper_in, load_state, save_state
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from llama_index.core.tools import ToolOutput
     from workflows.context.state_store import StateStore
 
@@ -86,7 +87,7 @@ class RunByHand:
         self.fail_now(name, arguments, error)
 
     async def wait(self, name: str, arguments: Arguments) -> None:
-        """Nothing waits outside a workflow."""
+        """Do nothing: outside a workflow no tool waits."""
 
 
 class _RunOfTools:
@@ -157,6 +158,7 @@ class _RunOfAgent:
         return refused
 
     async def observe(self, name: str, arguments: Arguments, output: ToolOutput) -> ToolOutput:
+        del name, arguments  # the agent sees the result in its own step
         return output
 
     async def fail(self, name: str, arguments: Arguments, error: Exception) -> None:

@@ -6,10 +6,9 @@ framework looks at the class before it injects a context, and at many attributes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolOutput
 from llama_index.core.tools.types import adapt_to_async_tool
@@ -20,6 +19,9 @@ from loopguard_core import LoopGuard
 
 from ._asking import refusal
 from ._tool_runs import RunByHand, tool_run_underway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["GuardedTool", "guard_tools"]
 
@@ -126,6 +128,6 @@ def _guarded(tool: BaseTool | Callable[..., Any], guard: LoopGuard, by_hand: Run
     kind = type(inner)
     beside = {"_guard": guard, "_by_hand": by_hand, "__module__": kind.__module__}
     guarded = type(f"Guarded{kind.__name__}", (GuardedTool, kind), beside)
-    copy = object.__new__(guarded)
+    copy: BaseTool = object.__new__(guarded)
     copy.__dict__.update(vars(inner))
-    return cast("BaseTool", copy)
+    return copy
