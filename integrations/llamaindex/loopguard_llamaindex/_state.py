@@ -159,6 +159,10 @@ class RunState(dict[str, object]):
         }
         return saved.items()
 
+    def __bool__(self) -> bool:
+        """Return True: what has nothing to save until it is asked is not nothing."""
+        return True
+
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 

@@ -144,8 +144,10 @@ class _RunOfAgent:
 
     async def refuses(self, name: str, arguments: Arguments) -> str | None:
         state = self._state
-        question = question_id(name, arguments) if state and state.blocked else ""
-        if state is None or question not in state.blocked or question in state.allowed:
+        if state is None or not state.blocked:
+            return None
+        question = question_id(name, arguments)
+        if question not in state.blocked or question in state.allowed:
             return None
         if state.free.get(question, 0):
             state.free[question] -= 1
