@@ -7,6 +7,7 @@ they are read, and a view that is kept grows with its history: what is old is no
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, overload
@@ -115,7 +116,8 @@ class NeutralThread(Sequence[Message]):
         if not self.as_sent:
             content.text = without_guidance(content.text)
         if native.role in _ASSISTANTS:
-            return reply_parts(content, content.calls)
+            calls = [*map(_as_text, content.calls)] if self.as_sent else content.calls
+            return reply_parts(content, calls)
         if native.role in _TOOLS:
             return [self._response(native, content, index)]
         kind = "system" if native.role in _SYSTEMS else "user"
@@ -159,12 +161,21 @@ def reply_parts(content: Content, calls: Sequence[Requested]) -> list[Message]:
     return parts + [Message.tool_request(c.name, c.arguments, c.call_id) for c in calls]
 
 
+def _as_text(call: Requested) -> Requested:
+    """Return a call with its arguments as a model gets them."""
+    text = call.arguments
+    if not isinstance(text, str):
+        text = json.dumps(text, default=str, ensure_ascii=False)
+    return call._replace(arguments=text)
+
+
 def _size(native: ChatMessage) -> int:
     """Return how many parts a message has."""
     if native.role not in _ASSISTANTS:
         return 1
     content = read_message(native)
-    return len(reply_parts(content, content.calls))
+    others = bool(content.reasoning) + len(content.calls)
+    return others + bool(content.text or content.others or not others)
 
 
 def _with_blocks(message: Message, content: Content) -> Message:

@@ -14,7 +14,7 @@ from llama_index.core.memory.chat_memory_buffer import (
 from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY, BaseChatStoreMemory
 from llama_index.core.storage.chat_store import BaseChatStore, SimpleChatStore
 from llama_index.core.storage.chat_store.loading import load_chat_store
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, field_serializer
 from typing_extensions import override
 
 from loopguard_core import Action, LoopDetected, LoopGuard, Verdict
@@ -73,6 +73,18 @@ class LoopGuardMemory(BaseChatStoreMemory):
     estimate: Callable[..., float] | None = Field(default=None, exclude=True)
     step_messages: int = Field(default=_STEP_MESSAGES, ge=1)
     _reading: HistoryReading = PrivateAttr()
+
+    @field_serializer("chat_store")
+    @override
+    def serialize_courses_in_order(self, chat_store: BaseChatStore) -> dict[str, Any]:
+        """Save the messages; llama-index-core 0.14.25 cannot do it itself with pydantic 2.14."""
+        if type(chat_store) is not SimpleChatStore:
+            return super().serialize_courses_in_order(chat_store)
+        saved = {
+            key: [message.model_dump(mode="json") for message in messages]
+            for key, messages in chat_store.store.items()
+        }
+        return {"store": saved, "class_name": chat_store.class_name()}
 
     @override
     def model_post_init(self, context: Any, /) -> None:
