@@ -66,7 +66,7 @@ def guard_stream(
             if ends:
                 break
     finally:
-        for source in (iterator, pieces):
+        for source in _sources(iterator, pieces):
             if (close := getattr(source, "close", None)) is not None:
                 close()
 
@@ -90,10 +90,15 @@ async def guard_astream(
             if ends:
                 break
     finally:
-        for source in (iterator, pieces):
+        for source in _sources(iterator, pieces):
             close = getattr(source, "aclose", None) or getattr(source, "close", None)
             if close is not None and inspect.isawaitable(closing := close()):
                 await closing
+
+
+def _sources(iterator: object, pieces: object) -> tuple[object, ...]:
+    """Return what is to be closed, the inner first; an iterator is its own iterable."""
+    return (iterator,) if iterator is pieces else (iterator, pieces)
 
 
 def is_cut(watch: GuardedReply, said: Said) -> bool:

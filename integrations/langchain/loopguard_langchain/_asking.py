@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from langchain.agents.middleware import AgentMiddleware
 from langchain.agents.middleware.human_in_the_loop import ActionRequest, HITLRequest, ReviewConfig
 from langchain_core.messages import ToolCall, ToolMessage
+from langgraph.errors import GraphInterrupt
 from langgraph.types import interrupt
 from typing_extensions import override
 
@@ -88,16 +89,36 @@ def _ask(calls: Sequence[ToolCall], blocked: Sequence[BlockedCall]) -> list[Tool
         ReviewConfig(action_name=name, allowed_decisions=list(_ALLOWED))
         for name in dict.fromkeys(call["name"] for call in calls)
     ]
-    response = interrupt(HITLRequest(action_requests=requests, review_configs=reviews))
-    decisions = response.get("decisions") if isinstance(response, Mapping) else None
-    if not isinstance(decisions, Sequence) or len(decisions) != len(calls):
-        raise InvalidInputError("decisions", response, f"a list of {len(calls)} decisions")
-    reasons = [_why_not(decision, position) for position, decision in enumerate(decisions)]
+    reasons = _answer(HITLRequest(action_requests=requests, review_configs=reviews))
     return [
         refused(call, reason or why["guidance"])
         for call, why, reason in zip(calls, blocked, reasons, strict=True)
         if reason is not None
     ]
+
+
+def _answer(request: HITLRequest) -> list[str | None]:
+    """Interrupt the run; return for each call None if it is allowed, else why not.
+
+    LangGraph keeps a wrong answer and gives it again before the one that follows it, so only
+    the newest is judged: a thread would be lost for ever otherwise.
+    """
+    response = interrupt(request)
+    while True:
+        try:
+            return _reasons(response, len(request["action_requests"]))
+        except InvalidInputError as error:
+            try:
+                response = interrupt(request)
+            except GraphInterrupt:  # there is no newer one
+                raise error from None
+
+
+def _reasons(response: object, count: int) -> list[str | None]:
+    decisions = response.get("decisions") if isinstance(response, Mapping) else None
+    if not isinstance(decisions, Sequence) or len(decisions) != count:
+        raise InvalidInputError("decisions", response, f"a list of {count} decisions")
+    return [_why_not(decision, position) for position, decision in enumerate(decisions)]
 
 
 def _why_not(decision: object, position: int) -> str | None:

@@ -83,14 +83,13 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
         record = record_in(state)
         place = newest_person(messages)
         turn = messages[place].id if place is not None else None
-        if record is None or record["turn"] != turn:
-            run = self._run(record)
-            run.begin_turn(NeutralThread(messages[:place]))
-            head = messages[0].id if messages else None
-            return {"loopguard": {"run": run.snapshot(), "turn": turn, "head": head}}
-        if "halted" in record:  # somebody wants it to go on: its counts do
-            return {"loopguard": going_on(record)}
-        return None
+        if record is not None and (turn is None or turn == record["turn"]):
+            # Nobody spoke. A run that was ended goes on, as whoever started it again wants it to.
+            return {"loopguard": going_on(record)} if "halted" in record else None
+        run = self._run(record)
+        run.begin_turn(NeutralThread(messages[:place]))
+        head = messages[0].id if messages else None
+        return {"loopguard": {"run": run.snapshot(), "turn": turn, "head": head}}
 
     @override
     async def abefore_agent(

@@ -36,6 +36,9 @@ __all__ = [
 
 _VERDICT: Final = TypeAdapter(Verdict)
 
+# On what LangChain's own middleware writes in a person's place, as a summary.
+_MADE_BY: Final = "lc_source"
+
 
 class BlockedCall(TypedDict):
     """A call that a person is asked about."""
@@ -123,7 +126,8 @@ class Batch:
 def newest_person(messages: Sequence[BaseMessage]) -> int | None:
     """Return the index of the newest message of a person, None without one."""
     for index in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[index], HumanMessage):
+        message = messages[index]
+        if isinstance(message, HumanMessage) and _MADE_BY not in message.additional_kwargs:
             return index
     return None
 

@@ -91,8 +91,9 @@ class ModelStep:
             verdict, call = self._judge_calls(reply)
             if verdict.action is Action.HALT:
                 return (yield from self._halt(verdict, call, reply.structured_response))
-            if not self._refused_all(reply):
+            if verdict.action is not Action.BLOCK or newest_batch(self._sent.stored).open_calls:
                 return self._response(reply.structured_response)
+            self._close(verdict.guidance)
             self._sent.forget_told()
 
     def _go_on(self) -> None:
@@ -133,15 +134,18 @@ class ModelStep:
         """Check all calls of a reply, in their order, before any of them runs.
 
         Returns:
-            The verdict that ends the run and the call it is about, or one that allows.
+            The verdict that ends the run and the call it is about; else the latest one that
+            refused a call, or one that allows.
         """
+        latest: tuple[Verdict, ToolCall | None] = Verdict(), None
         for call in newest_batch(reply.result).open_calls:  # structured output has its answer
             verdict = self._run.check_call(call["name"], call["args"], call["id"])
             if verdict.action is Action.HALT:
                 return verdict, call
             if verdict.action is Action.BLOCK:
                 self._block(call, verdict)
-        return Verdict(), None
+                latest = verdict, call
+        return latest
 
     def _block(self, call: ToolCall, verdict: Verdict) -> None:
         if self._policy.on_block == "tell":
@@ -152,11 +156,10 @@ class ModelStep:
             {"call_id": call["id"] or "", "reason": reason, "guidance": verdict.guidance}
         )
 
-    def _refused_all(self, reply: Reply) -> bool:
-        """Return True if calls were refused and nothing else is to come back."""
-        refusals = len(newest_batch(self._sent.stored).answers)
-        refusals -= len(newest_batch(reply.result).answers)
-        return refusals > 0 and not newest_batch(self._sent.stored).open_calls
+    def _close(self, why: str) -> None:
+        """Answer every call of the newest reply that nothing else will answer."""
+        for call in newest_batch(self._sent.stored).dangling_calls:
+            self._sent.add(refused(call, why))
 
     def _halt(
         self, verdict: Verdict, halting: ToolCall | None = None, structured: object = None
@@ -164,9 +167,9 @@ class ModelStep:
         """End the run as the policy says, every open call answered."""
         if self._policy.on_halt == "raise":
             raise LoopDetected(verdict)
-        for call in newest_batch(self._sent.stored).dangling_calls:
-            why = verdict.guidance if call is halting else unexecuted_text(verdict)
-            self._sent.add(refused(call, why))
+        if halting is not None:
+            self._sent.add(refused(halting, verdict.guidance))
+        self._close(unexecuted_text(verdict))
         answer = ModelResponse([AIMessage(halt_text(verdict))], structured)
         if self._policy.on_halt == "answer":
             answer = (yield from self._replies.last(verdict)) or answer

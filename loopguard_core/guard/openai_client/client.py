@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 from loopguard_core.errors import InvalidInputError
 from loopguard_core.guard.config import LoopGuard
 
-from .proxy import Proxy
+from .proxy import Proxy, stand_in
 from .seams import client_seams
 
 __all__ = ["watch_client"]
@@ -23,8 +23,8 @@ def watch_client(client: ClientT, *, guard: LoopGuard | None = None) -> ClientT:
     `create(stream=True)` and the `stream` helper of chat completions and of responses, also those
     below `beta`, and `retrieve(stream=True)` of responses. So are the streams of what its `copy`,
     `with_options` and `with` return. Watched are content, reasoning, refusals, the arguments of
-    calls, and calls made over and over. Everything else passes through as it is, also
-    `with_raw_response` and `with_streaming_response`, which hand out unread bytes.
+    calls, and calls made over and over. Everything else passes through as it is; what
+    `with_raw_response` and `with_streaming_response` give is the HTTP response, and not watched.
 
     Each stream is a run of its own, judged by itself: the messages of the request are not read, so
     any number of conversations can share the client. Where a reply goes round, its stream ends
@@ -50,8 +50,8 @@ def watch_client(client: ClientT, *, guard: LoopGuard | None = None) -> ClientT:
     Raises:
         InvalidInputError: *client* is no client, or is watched already.
     """
-    if isinstance(client, type) or not hasattr(client, "chat") or type(client) is Proxy:
+    if isinstance(client, type) or not hasattr(client, "chat") or isinstance(client, Proxy):
         raise InvalidInputError(
             "client", client, "an OpenAI or AsyncOpenAI client, not yet watched"
         )
-    return cast("ClientT", Proxy(client, client_seams(guard or LoopGuard())))
+    return cast("ClientT", stand_in(client, client_seams(guard or LoopGuard())))

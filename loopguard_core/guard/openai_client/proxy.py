@@ -1,11 +1,11 @@
-"""`Proxy`: an object that stands in for another one."""
+"""`stand_in`: an object that passes for another one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar, cast
 
-__all__ = ["Proxy", "Seam"]
+__all__ = ["AsyncProxy", "Proxy", "Seam", "SyncProxy", "stand_in"]
 
 InnerT = TypeVar("InnerT")
 Seam: TypeAlias = Callable[..., object]
@@ -18,6 +18,9 @@ _OWN: Final = frozenset({"_inner", "_is_over", "_reading", "_seams", "_take"})
 class _Context(Protocol):
     def __enter__(self) -> object: ...
     def __exit__(self, *error: object) -> bool | None: ...
+
+
+class _AsyncContext(Protocol):
     async def __aenter__(self) -> object: ...
     async def __aexit__(self, *error: object) -> bool | None: ...
 
@@ -25,13 +28,13 @@ class _Context(Protocol):
 class Proxy(Generic[InnerT]):
     """Passes for the object it holds, also in `isinstance`, but for the members at *seams*.
 
-    Frameworks that take a client ask whether it is an instance of the provider's class. As a
-    context manager it can do what the object can, sync or async.
+    Frameworks that take a client ask whether it is an instance of the provider's class.
 
     Args:
         inner: The object.
         seams: By the name of a member, what makes its stand-in. A member that the object does not
-            have is missing as ever.
+            have is missing as ever. `__enter__` stands for what `with` gives, sync or async, if
+            that is not the object itself.
     """
 
     _inner: InnerT
@@ -61,6 +64,17 @@ class Proxy(Generic[InnerT]):
         """The class of the object."""
         return type(self._inner)
 
+    def _entered(self, entered: object) -> object:
+        """Return what stands in the place of what the object gave: itself for itself."""
+        if entered is self._inner:
+            return self
+        seam = self._seams.get("__enter__")
+        return entered if seam is None else seam(entered)
+
+
+class SyncProxy(Proxy[InnerT]):
+    """One of an object that `with` takes."""
+
     def __enter__(self) -> object:
         """Enter the object."""
         return self._entered(cast("_Context", self._inner).__enter__())
@@ -69,17 +83,21 @@ class Proxy(Generic[InnerT]):
         """Leave the object."""
         return cast("_Context", self._inner).__exit__(*error)
 
+
+class AsyncProxy(Proxy[InnerT]):
+    """One of an object that `async with` takes."""
+
     async def __aenter__(self) -> object:
         """Enter the object."""
-        return self._entered(await cast("_Context", self._inner).__aenter__())
+        return self._entered(await cast("_AsyncContext", self._inner).__aenter__())
 
     async def __aexit__(self, *error: object) -> bool | None:
         """Leave the object."""
-        return await cast("_Context", self._inner).__aexit__(*error)
+        return await cast("_AsyncContext", self._inner).__aexit__(*error)
 
-    def _entered(self, entered: object) -> object:
-        """Return what stands in the place of what the object gave: itself for itself."""
-        if entered is self._inner:
-            return self
-        seam = self._seams.get("__enter__")
-        return entered if seam is None else seam(entered)
+
+def stand_in(inner: object, seams: Mapping[str, Seam]) -> Proxy[object]:
+    """Return a proxy that `with` takes as it takes *inner*."""
+    if hasattr(inner, "__aenter__"):
+        return AsyncProxy(inner, seams)
+    return SyncProxy(inner, seams) if hasattr(inner, "__enter__") else Proxy(inner, seams)

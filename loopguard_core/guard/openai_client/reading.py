@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from loopguard_core.guard.reply import GuardedReply
 
-__all__ = ["Reading", "string_of"]
+__all__ = ["Reading", "fields_of", "string_of"]
+
+_NOTHING: Final[Mapping[str, object]] = {}
 
 
 class Reading(Protocol):
@@ -23,10 +27,18 @@ class Reading(Protocol):
         ...
 
 
-def string_of(holder: object, name: str) -> str:
-    """Return a field that is a string; an empty string for any other, and for none.
+def fields_of(holder: object) -> Mapping[str, object]:
+    """Return the fields of one of the client's objects, those it does not know included.
 
-    Servers that speak the protocol leave out fields, and put null where a string is due.
+    They are pydantic models, which answer slowly when asked for a field that is not there.
+    Servers that speak the protocol leave out objects: None has no fields.
     """
-    value = getattr(holder, name, None)
+    known: Mapping[str, object] = getattr(holder, "__dict__", _NOTHING)
+    unknown = getattr(holder, "model_extra", None)
+    return {**known, **unknown} if unknown else known
+
+
+def string_of(fields: Mapping[str, object], name: str) -> str:
+    """Return a field that is a string; an empty one for a null, and where there is none."""
+    value = fields.get(name)
     return value if isinstance(value, str) else ""

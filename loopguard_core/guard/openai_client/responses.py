@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from loopguard_core.guard.streams import is_cut
 from loopguard_core.guard.verdict import Action
 
-from .reading import string_of
+from .reading import fields_of, string_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,12 @@ _WRITTEN: Final = frozenset(
 )
 """Events that bring a piece of what a tool is given."""
 
-_CALLS: Final = {"function_call": "arguments", "mcp_call": "arguments", "custom_tool_call": "input"}
-"""Items that are a whole call, with the field that holds what the tool is given."""
+_CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
+"""Items that are a whole call, with the field that holds what the tool is given.
+
+Calls that the provider runs itself are none of them: their results come within the response, and
+the same call may well bring another one.
+"""
 
 
 class ResponseReading:
@@ -46,15 +50,16 @@ class ResponseReading:
 
     def take(self, piece: object) -> bool:
         """Read an event; whole items say again what came in pieces, so only calls count there."""
-        kind = string_of(piece, "type")
+        event = fields_of(piece)
+        kind = string_of(event, "type")
         if kind == "response.output_item.done":
-            return self._takes_item(getattr(piece, "item", None))
+            return self._takes_item(fields_of(event.get("item")))
         channel = _CHANNELS.get(kind)
         if kind in _WRITTEN:
-            channel = f"tool:{getattr(piece, 'output_index', 0)}"
-        return channel is not None and is_cut(self.watch, [(channel, string_of(piece, "delta"))])
+            channel = f"tool:{event.get('output_index')}"
+        return channel is not None and is_cut(self.watch, [(channel, string_of(event, "delta"))])
 
-    def _takes_item(self, item: object) -> bool:
+    def _takes_item(self, item: Mapping[str, object]) -> bool:
         written = _CALLS.get(string_of(item, "type"))
         if written is None:
             return False

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from loopguard_core.errors import InvalidInputError
 
 from .chat import ChatReading
-from .proxy import Proxy
+from .proxy import stand_in
 from .responses import ResponseReading
 from .stream import watched, watched_manager
 
 if TYPE_CHECKING:
     from loopguard_core.guard.config import LoopGuard
 
-    from .proxy import Seam
+    from .proxy import Proxy, Seam
     from .reading import Reading
 
 __all__ = ["client_seams"]
@@ -40,10 +40,10 @@ def client_seams(guard: LoopGuard) -> Mapping[str, Seam]:
         "stream": partial(_helping, new_reading=response),
     }
     both = {
-        "chat": partial(Proxy, seams={"completions": partial(Proxy, seams=completions)}),
-        "responses": partial(Proxy, seams=responses),
+        "chat": partial(stand_in, seams={"completions": partial(stand_in, seams=completions)}),
+        "responses": partial(stand_in, seams=responses),
     }
-    client: dict[str, Seam] = {**both, "beta": partial(Proxy, seams=both)}
+    client: dict[str, Seam] = {**both, "beta": partial(stand_in, seams=both)}
     client["copy"] = client["with_options"] = partial(_copying, seams=client)
     return client
 
@@ -51,7 +51,7 @@ def client_seams(guard: LoopGuard) -> Mapping[str, Seam]:
 def _copying(method: _Method, seams: Mapping[str, Seam]) -> _Method:
     @wraps(method)
     def copy(*args: object, **changes: object) -> Proxy[object]:
-        return Proxy(method(*args, **changes), seams)
+        return stand_in(method(*args, **changes), seams)
 
     return copy
 
@@ -78,7 +78,7 @@ def _helping(method: _Method, new_reading: _NewReading) -> _Method:
     def stream(*args: object, **request: object) -> Proxy[object]:
         reading = new_reading(request)
         below = partial(_streaming, new_reading=lambda _: reading)
-        resource = Proxy(method.__self__, {"create": below, "retrieve": below})
+        resource = stand_in(method.__self__, {"create": below, "retrieve": below})
         return watched_manager(method.__func__(resource, *args, **request), reading)
 
     return stream

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
-from .proxy import Proxy
+from .proxy import AsyncProxy, Proxy, SyncProxy, stand_in
 
 if TYPE_CHECKING:
     from loopguard_core.guard.verdict import Finding
@@ -32,6 +32,7 @@ StreamT = TypeVar("StreamT")
 class WatchedStream(Proxy[StreamT]):
     """A stream of an OpenAI client that ends quietly where its reply goes round.
 
+    Made by a client that `watch_client` returned; in everything else it is the client's stream.
     Whatever comes is the client's own, unchanged. The piece that completes a loop is the last; the
     HTTP response is closed before it is handed out, so that nothing more is generated, and neither
     a finish reason nor the usage follows.
@@ -59,7 +60,7 @@ class WatchedStream(Proxy[StreamT]):
         return self._reading.watch.keep_chars
 
 
-class _SyncStream(WatchedStream[_Stream]):
+class _SyncStream(WatchedStream[_Stream], SyncProxy[_Stream]):
     def __iter__(self) -> Self:
         return self
 
@@ -73,7 +74,7 @@ class _SyncStream(WatchedStream[_Stream]):
         return piece
 
 
-class _AwaitedStream(WatchedStream[_AsyncStream]):
+class _AwaitedStream(WatchedStream[_AsyncStream], AsyncProxy[_AsyncStream]):
     def __aiter__(self) -> Self:
         return self
 
@@ -97,23 +98,23 @@ def watched_manager(manager: object, reading: Reading) -> Proxy[object]:
     """
 
     def entered(stream: object) -> object:
-        return _stand_in(stream, reading, _was_read_below)
+        return _watched(stream, reading, _was_read_below)
 
-    return Proxy(manager, {"__enter__": entered})
+    return stand_in(manager, {"__enter__": entered})
 
 
 def watched(answer: object, reading: Reading) -> object:
     """Let *reading* read the stream that a call answers with, now or when it is awaited."""
     if isawaitable(answer):
         return _awaited(answer, reading)
-    return _stand_in(answer, reading)
+    return _watched(answer, reading)
 
 
 async def _awaited(answer: Awaitable[object], reading: Reading) -> object:
-    return _stand_in(await answer, reading)
+    return _watched(await answer, reading)
 
 
-def _stand_in(
+def _watched(
     stream: object, reading: Reading, take: Callable[[object], bool] | None = None
 ) -> object:
     match stream:

@@ -80,8 +80,8 @@ def test_the_earliest_of_equals_comes_first() -> None:
 
 def test_stems() -> None:
     """Porter's; short words, other alphabets and what is no word stay."""
-    words = ["running", "relational", "is", "größen", "x" * 60]
-    assert Stems().of(words) == ["run", "relat", "is", "größen", "x" * 60]
+    words = ["running", "relational", "is", "ärmeling", "x" * 60]
+    assert Stems().of(words) == ["run", "relat", "is", "ärmeling", "x" * 60]
 
 
 def test_stems_in_threads_with_a_full_cache() -> None:
