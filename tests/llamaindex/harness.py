@@ -13,8 +13,6 @@ from loopguard_llamaindex import GuardedFunctionAgent, GuardedReActAgent
 from .scripted import ScriptedModel, call, reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from llama_index.core.llms import ChatMessage
 
 DONE = reply("Done.")
@@ -96,5 +94,3 @@ def notes(messages: list[ChatMessage]) -> list[str]:
 def repeat(step: Any, times: int) -> list[Any]:
     """Return a script that says the same several times, and is done."""
     return [step] * times + [DONE]
-
-

@@ -72,7 +72,9 @@ async def test_each_way_to_end_leaves_a_valid_history(on_halt: str, kind: str) -
 
 async def test_an_answer_comes_from_a_call_without_tools() -> None:
     """`answer` asks once more, offers nothing, and says so; nothing of it is stored."""
-    runner = agent(*[READ] * 5, reply("What I know."), tools=[Reader().tool], guard=guard(on_halt="answer"))
+    runner = agent(
+        *[READ] * 5, reply("What I know."), tools=[Reader().tool], guard=guard(on_halt="answer")
+    )
     kept = memory()
     output = await runner.run("Read.", memory=kept)
     assert str(output) == "What I know."
@@ -230,9 +232,16 @@ async def test_an_exchanged_model_is_guarded_too() -> None:
 async def test_agents_with_guards_of_their_own_share_one_run() -> None:
     """What happened before a hand-off counts after it, by the next agent's policy."""
     reader = Reader()
-    first = agent(*[READ] * 3, reply("", call("handoff", to_agent="b", reason="x")), name="a",
-                  description="A.", tools=[reader.tool])
-    second = agent(READ, name="b", description="B.", tools=[reader.tool], guard=guard(on_halt="raise"))
+    first = agent(
+        *[READ] * 3,
+        reply("", call("handoff", to_agent="b", reason="x")),
+        name="a",
+        description="A.",
+        tools=[reader.tool],
+    )
+    second = agent(
+        READ, name="b", description="B.", tools=[reader.tool], guard=guard(on_halt="raise")
+    )
     from llama_index.core.agent.workflow import AgentWorkflow  # noqa: PLC0415
 
     with pytest.raises(LoopDetected):

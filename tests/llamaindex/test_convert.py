@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from llama_index.core.base.llms.types import (
     AudioBlock,
+    CacheControl,
     CachePoint,
     ChatMessage,
     ImageBlock,
@@ -15,15 +16,16 @@ from llama_index.core.base.llms.types import (
     ThinkingBlock,
     ToolCallBlock,
 )
-from llama_index.core.base.llms.types import CacheControl
 from llama_index.core.llms.llm import ToolSelection
 
-from loopguard_core import Message
 from loopguard_core.message import activity_of
 from loopguard_llamaindex._content import result_of
 from loopguard_llamaindex._convert import NATIVE, NeutralThread
 
 from .scripted import call, reply
+
+if TYPE_CHECKING:
+    from loopguard_core import Message
 
 
 def read(*messages: ChatMessage, as_sent: bool = False) -> list[Message]:
@@ -77,7 +79,9 @@ def test_texts_are_joined_as_the_framework_joins_them() -> None:
 
 SPELLINGS: dict[str, Any] = {
     "openai-dict": {"id": "1", "function": {"name": "a", "arguments": '{"x": 1}'}},
-    "openai-object": SimpleNamespace(id="1", function=SimpleNamespace(name="a", arguments='{"x": 1}')),
+    "openai-object": SimpleNamespace(
+        id="1", function=SimpleNamespace(name="a", arguments='{"x": 1}')
+    ),
     "selection": ToolSelection(tool_id="1", tool_name="a", tool_kwargs={"x": 1}),
     "google": SimpleNamespace(id="1", name="a", args={"x": 1}),
     "anthropic": {"id": "1", "name": "a", "input": {"x": 1}},

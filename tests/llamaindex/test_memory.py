@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import logging
 from typing import Any
 
@@ -54,7 +55,12 @@ def conversation(turns: int) -> list[ChatMessage]:
     return [
         message
         for n in range(turns)
-        for message in (user(f"Question {n}?"), *exchange(2 * n), *exchange(2 * n + 1), reply(f"Answer {n}."))
+        for message in (
+            user(f"Question {n}?"),
+            *exchange(2 * n),
+            *exchange(2 * n + 1),
+            reply(f"Answer {n}."),
+        )
     ]
 
 
@@ -133,7 +139,10 @@ def test_calls_thinking_and_pictures_are_counted() -> None:
     """What is no text costs as well, so that it is not forgotten in the budget."""
     block = ToolCallBlock(tool_call_id="c", tool_name="read", tool_kwargs={"text": "x" * 4_000})
     heavy = [
-        [reply("", block), ChatMessage(role="tool", content="ok", additional_kwargs={"tool_call_id": "c"})],
+        [
+            reply("", block),
+            ChatMessage(role="tool", content="ok", additional_kwargs={"tool_call_id": "c"}),
+        ],
         [ChatMessage(role="assistant", blocks=[ThinkingBlock(content="x" * 4_000)])],
         [ChatMessage(role="user", blocks=[ImageBlock(image=b"GIF89a")])],
     ]
@@ -178,7 +187,7 @@ def test_the_cut_falls_seldom() -> None:
     for message in conversation(30):
         kept.put(message)
         firsts.append(kept.get()[0])
-    moves = sum(a is not b for a, b in zip(firsts, firsts[1:], strict=False))
+    moves = sum(a is not b for a, b in itertools.pairwise(firsts))
     assert moves <= len(firsts) // 8
 
 
@@ -209,7 +218,9 @@ async def test_the_asynchronous_half_sets_and_resets_too() -> None:
 
 def same_answers(times: int) -> list[ChatMessage]:
     """Return a conversation in which the agent does and says the same again and again."""
-    return [message for _ in range(times) for message in (*exchange(0), reply("I will look again."))]
+    return [
+        message for _ in range(times) for message in (*exchange(0), reply("I will look again."))
+    ]
 
 
 def test_a_thread_that_goes_round_is_read_with_a_note() -> None:

@@ -27,7 +27,9 @@ def verdict(state: RunState, *messages: Message) -> Any:
 
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(st.lists(st.lists(MESSAGES, min_size=1, max_size=12), max_size=40))
-def test_a_log_that_forgets_gives_the_verdicts_of_the_whole_thread(steps: list[list[Message]]) -> None:
+def test_a_log_that_forgets_gives_the_verdicts_of_the_whole_thread(
+    steps: list[list[Message]],
+) -> None:
     """Forgetting what is old, and being saved in between, change no verdict."""
     state, run, thread = RunState(LoopGuard()), LoopGuard().start_run(), list[Message]()
     for step in steps:
