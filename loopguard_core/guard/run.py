@@ -62,6 +62,11 @@ class GuardedRun:
         """A copy of what happened so far; a new turn does not reset it."""
         return replace(self._escalation.standing.totals)
 
+    @property
+    def cuts_replies(self) -> bool:
+        """True if the policy cuts a reply that goes round; if not, none has to be streamed."""
+        return self._policy.on_cut is Action.HALT
+
     def begin_turn(self, history: Sequence[Mapping[str, object]] = ()) -> None:
         """Take note that a person spoke: what was called before is no evidence any more.
 
