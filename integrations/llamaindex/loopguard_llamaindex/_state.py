@@ -67,9 +67,15 @@ class RunLog(Sequence[Message]):
     @override
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         if isinstance(index, slice):
-            return [self[position] for position in range(len(self))[index]]
-        position = range(len(self))[index] - self.forgotten
-        return self.newest[position] if position >= 0 else Message(type="other", text="")
+            start, stop, step = index.indices(len(self))
+            if step == 1 and start >= self.forgotten:
+                return self.newest[start - self.forgotten : stop - self.forgotten]
+            return [self[position] for position in range(start, stop, step)]
+        position = index if index < 0 else index - self.forgotten
+        if -len(self.newest) <= position < len(self.newest) and (index < 0 or position >= 0):
+            return self.newest[position]
+        range(len(self))[index]  # an IndexError where there never was a message
+        return Message(type="other", text="")
 
 
 class RunState(dict[str, object]):
@@ -203,13 +209,13 @@ async def save_state(store: StateStore[Any], state: RunState) -> None:
 
 def _bare(message: Message) -> Message:
     """Return what is kept of a message: neither its native object nor a long result."""
-    kept = Message({key: message[key] for key in _SAVED if key in message})
+    kept = Message((key, message[key]) for key in _SAVED if key in message)
     activity = activity_of(message)
-    if activity is None or not isinstance(activity.result, str):
+    result = None if activity is None else activity.result
+    if activity is None or not isinstance(result, str) or len(result) <= _DIGEST_CHARS:
         return kept
-    if len(activity.result) <= _DIGEST_CHARS or not without_guidance(activity.result):
-        return kept
-    digest = digest_text(activity.result)
-    function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
-    kept["meta"] = {"activity": {"type": activity.type, "function": function}}
+    if without_guidance(result):  # what is nothing but the guard's own words stays
+        digest = digest_text(result)
+        function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
+        kept["meta"] = {"activity": {"type": activity.type, "function": function}}
     return kept
