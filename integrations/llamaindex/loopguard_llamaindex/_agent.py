@@ -75,6 +75,8 @@ class LoopGuardMixin(BaseWorkflowAgent):
         tools: Sequence[AsyncBaseTool],
         memory: BaseMemory,
     ) -> AgentOutput:
+        """Make one step under guard; see `AgentStep.take`."""
+
         async def ask(reply: WatchedReply, offered: Sequence[AsyncBaseTool]) -> AgentOutput:
             if not isinstance(self.llm, GuardedLLM):  # it was exchanged
                 self.llm = GuardedLLM.around(self.llm, self.guard)

@@ -56,25 +56,30 @@ class GuardedLLM(FunctionCallingLLM):
     @classmethod
     @override
     def class_name(cls) -> str:
+        """Return the name that is saved with it."""
         return "GuardedLLM"
 
     @property
     @override
     def metadata(self) -> LLMMetadata:
+        """What the model inside says about itself."""
         return self.llm.metadata
 
     @override
     def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+        """Ask the model inside; its reply is shortened if it goes round."""
         reply = self._reply()
         return reply.whole(self.llm.chat(reply.sent(messages), **kwargs))
 
     @override
     async def achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+        """Ask the model inside; its reply is shortened if it goes round."""
         reply = self._reply()
         return reply.whole(await self.llm.achat(reply.sent(messages), **kwargs))
 
     @override
     def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
+        """Ask the model inside; its reply ends where it goes round."""
         reply = self._reply()
         return reply.stream(self.llm.stream_chat(reply.sent(messages), **kwargs))
 
@@ -82,34 +87,40 @@ class GuardedLLM(FunctionCallingLLM):
     async def astream_chat(
         self, messages: Sequence[ChatMessage], **kwargs: Any
     ) -> ChatResponseAsyncGen:
+        """Ask the model inside; its reply ends where it goes round."""
         reply = self._reply()
         return reply.astream(await self.llm.astream_chat(reply.sent(messages), **kwargs))
 
     @override
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        """Ask the model inside; its text is shortened if it goes round."""
         return self._reply().whole(self.llm.complete(prompt, formatted, **kwargs))
 
     @override
     async def acomplete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> CompletionResponse:
+        """Ask the model inside; its text is shortened if it goes round."""
         return self._reply().whole(await self.llm.acomplete(prompt, formatted, **kwargs))
 
     @override
     def stream_complete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> CompletionResponseGen:
+        """Ask the model inside; its text ends where it goes round."""
         return self._reply().stream(self.llm.stream_complete(prompt, formatted, **kwargs))
 
     @override
     async def astream_complete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> CompletionResponseAsyncGen:
+        """Ask the model inside; its text ends where it goes round."""
         chunks = await self.llm.astream_complete(prompt, formatted, **kwargs)
         return self._reply().astream(chunks)
 
     @override
     def chat_with_tools(self, tools: Sequence[BaseTool], *args: Any, **kwargs: Any) -> ChatResponse:
+        """Ask the model inside; its reply is shortened if it goes round."""
         reply = self._reply()
         given = _with_history(reply, kwargs)
         return reply.whole(self._calling.chat_with_tools(tools, *args, **given))
@@ -118,6 +129,7 @@ class GuardedLLM(FunctionCallingLLM):
     async def achat_with_tools(
         self, tools: Sequence[BaseTool], *args: Any, **kwargs: Any
     ) -> ChatResponse:
+        """Ask the model inside; its reply is shortened if it goes round."""
         reply = self._reply()
         given = _with_history(reply, kwargs)
         return reply.whole(await self._calling.achat_with_tools(tools, *args, **given))
@@ -126,6 +138,7 @@ class GuardedLLM(FunctionCallingLLM):
     def stream_chat_with_tools(
         self, tools: Sequence[BaseTool], *args: Any, **kwargs: Any
     ) -> ChatResponseGen:
+        """Ask the model inside; its reply ends where it goes round."""
         reply = self._reply()
         given = _with_history(reply, kwargs)
         return reply.stream(self._calling.stream_chat_with_tools(tools, *args, **given))
@@ -134,6 +147,7 @@ class GuardedLLM(FunctionCallingLLM):
     async def astream_chat_with_tools(
         self, tools: Sequence[BaseTool], *args: Any, **kwargs: Any
     ) -> ChatResponseAsyncGen:
+        """Ask the model inside; its reply ends where it goes round."""
         reply = self._reply()
         given = _with_history(reply, kwargs)
         return reply.astream(await self._calling.astream_chat_with_tools(tools, *args, **given))
@@ -142,6 +156,7 @@ class GuardedLLM(FunctionCallingLLM):
     def get_tool_calls_from_response(
         self, response: ChatResponse, *args: Any, **kwargs: Any
     ) -> list[ToolSelection]:
+        """Read the calls as the model inside spells them."""
         return self._calling.get_tool_calls_from_response(response, *args, **kwargs)
 
     @override

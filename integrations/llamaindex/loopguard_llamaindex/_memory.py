@@ -88,12 +88,14 @@ class LoopGuardMemory(BaseChatStoreMemory):
 
     @override
     def model_post_init(self, context: Any, /) -> None:
+        """Begin to read."""
         super().model_post_init(context)
         self._reading = HistoryReading(self.guard)
 
     @classmethod
     @override
     def class_name(cls) -> str:
+        """Return the name that is saved with it."""
         return "LoopGuardMemory"
 
     @classmethod
@@ -179,11 +181,13 @@ class LoopGuardMemory(BaseChatStoreMemory):
 
     @override
     def set(self, messages: list[ChatMessage]) -> None:
+        """Replace the history."""
         super().set(messages)
         self._reading.forget()
 
     @override
     async def aset(self, messages: list[ChatMessage]) -> None:
+        """Replace the history."""
         await super().aset(messages)
         self._reading.forget()
 
