@@ -141,7 +141,7 @@ async def test_the_limit_of_iterations_is_untouched() -> None:
 
 
 def test_the_frameworks_buffer_reads_an_orphan() -> None:
-    """LI16: ours reads the exchange, its result shortened."""
+    """LI16: or nothing, in older versions; ours reads the exchange, its result shortened."""
     result = ChatMessage(role="tool", content="x " * 900, additional_kwargs={"tool_call_id": "c"})
     thread = [
         ChatMessage(role="user", content="Read."),
@@ -150,7 +150,7 @@ def test_the_frameworks_buffer_reads_an_orphan() -> None:
     ]
     theirs = ChatMemoryBuffer.from_defaults(thread, token_limit=100)
     ours = LoopGuardMemory.from_defaults([*thread], token_limit=100, estimate=chars_estimate)
-    assert [m.role.value for m in theirs.get()] == ["tool"]
+    assert [m.role.value for m in theirs.get()] in (["tool"], [])
     assert [m.role.value for m in ours.get()][-2:] == ["assistant", "tool"]
 
 

@@ -85,8 +85,10 @@ class LoopGuardMixin(BaseWorkflowAgent):
                     ctx, [*llm_input], offered, memory
                 )
 
+        workflow = cast("Context", ctx)  # what an agent is given in all that it runs in
+
         async def finalize(output: AgentOutput) -> AgentOutput:
-            return await self.finalize(cast("Context", ctx), output, memory)
+            return await self.finalize(workflow, output, memory)
 
         state = await self._state(ctx, llm_input)
         step = AgentStep(
@@ -94,7 +96,7 @@ class LoopGuardMixin(BaseWorkflowAgent):
             policy=self.guard.policy,
             state=state,
             draft=draft_of(self, ctx.store),
-            ctx=ctx,
+            ctx=workflow,
             ask=ask,
             finalize=finalize,
             askable=frozenset(self._askable(tools)),

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from llama_index.core.agent.workflow import AgentOutput, ToolCallResult
-from llama_index.core.agent.workflow.agent_context import AgentContext
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.tools import AsyncBaseTool, ToolOutput
+from llama_index.core.workflow import Context
 
 from loopguard_core import Action, LoopDetected, Message, Policy, Verdict
 from loopguard_core.guard.guidance import (
@@ -59,7 +59,7 @@ class AgentStep:
     policy: Policy
     state: RunState
     draft: Draft
-    ctx: AgentContext
+    ctx: Context
     ask: Ask
     finalize: Finalize
     askable: frozenset[str] = frozenset()
