@@ -7,15 +7,51 @@ from importlib import import_module
 
 import pytest
 
-from .conftest import needs
+from .conftest import FRAMEWORKS, needs
 from .drivers import CoreDriver, Driver, Report
 from .scenarios import HEALTHY, LOOPS, SCENARIOS, Scenario
 
-LANGCHAIN_MODES = ("invoke", "ainvoke", "stream", "astream")
-DRIVERS = [
-    "core",
-    *(pytest.param(f"langchain-{mode}", marks=needs("langchain")) for mode in LANGCHAIN_MODES),
-]
+MODES = {
+    "langchain": ("invoke", "ainvoke", "stream", "astream"),
+    "llamaindex": tuple(
+        f"{agent}{how}" for agent in ("function", "react", "workflow") for how in ("", "-streamed")
+    ),
+}
+FRAMEWORK_DRIVERS = [f"{framework}-{mode}" for framework, modes in MODES.items() for mode in modes]
+
+ONE_CALL = "a ReAct reply has one action, and this row needs several calls in one reply"
+NO_TEXT = (
+    "a ReAct reply has a thought whether it wants or not, so text beside a call is not compared"
+)
+INEXPRESSIBLE = {
+    ("llamaindex-react", "rewording-the-text-around-the-same-call-does-not-hide-it"): NO_TEXT,
+    ("llamaindex-react", "a-batch-over-different-items-runs-whole"): ONE_CALL,
+    ("llamaindex-react", "a-batch-whose-answers-are-all-ok-runs-whole"): ONE_CALL,
+    ("llamaindex-react", "two-parallel-equal-calls-both-run"): ONE_CALL,
+    ("llamaindex-react", "the-same-pair-of-calls-at-once-is-ended"): ONE_CALL,
+    (
+        "llamaindex-react",
+        "the-fourth-equal-call-of-a-batch-is-blocked-and-its-siblings-run",
+    ): ONE_CALL,
+    ("llamaindex-react", "a-storm-of-equal-calls-is-answered-not-ended"): ONE_CALL,
+}
+"""Rows that a driver cannot express, each with the reason; a name stands for all its modes."""
+
+
+def rows(*names: str) -> list[object]:
+    """Return each driver with each row that it can express."""
+    return [
+        pytest.param(scenario, name, marks=marks(name), id=f"{scenario.id}-{name}")
+        for scenario in SCENARIOS
+        for name in names
+        if (name.removesuffix("-streamed"), scenario.id) not in INEXPRESSIBLE
+    ]
+
+
+def marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Return what leaves a driver out where its framework is absent."""
+    package = FRAMEWORKS.get(name.partition("-")[0])
+    return () if package is None else (needs(package),)
 
 
 def driver(name: str) -> Driver:
@@ -33,15 +69,13 @@ def report(name: str, row: str) -> Report:
     return driver(name).run(next(scenario for scenario in SCENARIOS if scenario.id == row))
 
 
-@pytest.mark.parametrize("name", DRIVERS)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize(("scenario", "name"), rows("core", *FRAMEWORK_DRIVERS))
 def test_a_scenario_has_the_outcome_that_is_written_down(scenario: Scenario, name: str) -> None:
     """A scenario has the same outcome in the core and in every framework."""
     assert report(name, scenario.id).outcome == scenario.expect
 
 
-@pytest.mark.parametrize("name", DRIVERS[1:])
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize(("scenario", "name"), rows(*FRAMEWORK_DRIVERS))
 def test_a_framework_gives_the_verdicts_of_the_core(scenario: Scenario, name: str) -> None:
     """The same conversation gets the same findings and verdicts, one by one, everywhere."""
     assert report(name, scenario.id).verdicts == report("core", scenario.id).verdicts
@@ -52,3 +86,11 @@ def test_the_table_is_large_enough_and_half_of_it_is_healthy() -> None:
     assert len(SCENARIOS) >= 30
     assert len(HEALTHY) >= len(LOOPS)
     assert len({scenario.id for scenario in SCENARIOS}) == len(SCENARIOS)
+
+
+def test_the_list_of_what_cannot_be_expressed_is_short_and_true() -> None:
+    """Each entry names a row and a driver that exist, and gives its reason."""
+    ids = {scenario.id for scenario in SCENARIOS}
+    assert all(name in FRAMEWORK_DRIVERS and row in ids for name, row in INEXPRESSIBLE)
+    assert all(INEXPRESSIBLE.values())
+    assert len(INEXPRESSIBLE) <= 7
