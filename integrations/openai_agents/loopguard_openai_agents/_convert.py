@@ -129,9 +129,7 @@ class NeutralThread(Sequence[Message]):
     def _response(self, item: object, position: int) -> Message:
         call_id = field(item, "call_id")
         known = call_id if isinstance(call_id, str) else None
-        result = result_in(item)
-        if isinstance(result, str) and not self._as_sent:
-            result = without_guidance(result)
+        result = result_in(item)  # with its notes: the core tells a refusal by them
         name, arguments = self._call(known, position)
         message = Message.tool_response(name, arguments, result, known)
         if isinstance(result, list) and self._as_sent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agents import ToolsToFinalOutputResult
 
@@ -86,8 +86,7 @@ class ToolsEnd:
         elif isinstance(existing, str):
             final = results if existing == "stop_on_first_tool" else []
         else:
-            behave = cast("ToolsToFinalOutputFunction", existing)
-            result = behave(context, results)
+            result = existing(context, results)
             return await result if inspect.isawaitable(result) else result
         if not final:
             return ToolsToFinalOutputResult(is_final_output=False, final_output=None)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agents import ModelResponse, Usage
-from agents.items import TResponseStreamEvent
 from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
@@ -20,6 +19,9 @@ from openai.types.responses import (
 )
 
 from ._items import content_of
+
+if TYPE_CHECKING:
+    from agents.items import TResponseStreamEvent
 
 __all__ = ["Final", "finished"]
 

@@ -13,7 +13,7 @@ from loopguard_core import LoopDetected, Verdict
 from loopguard_core.guard.guidance import halt_text
 
 if TYPE_CHECKING:
-    from agents import RunResult, RunResultStreaming
+    from agents import RunErrorDetails, RunResult, RunResultStreaming
 
 __all__ = ["AgentLoopDetected", "FinalMessage", "HaltText", "halted_by", "message"]
 
@@ -26,9 +26,10 @@ class AgentLoopDetected(AgentsException, LoopDetected):
         run_data: What the run did until then, as the SDK attaches it to its own exceptions.
     """
 
+    run_data: RunErrorDetails | None
+
     def __init__(self, verdict: Verdict) -> None:
-        AgentsException.__init__(self)
-        LoopDetected.__init__(self, verdict)
+        super().__init__(verdict)
 
 
 class FinalMessage(ResponseOutputMessage):

@@ -143,7 +143,7 @@ class LoopGuardHooks(RunHooks[Any]):
         """
         return data.model_data if self._trimmer is None else self._trimmer.trim(data)
 
-    def _begin_step(self, live: LiveRun, items: Sequence[TResponseInputItem]) -> None:
+    def _begin_step(self, live: LiveRun, items: Sequence[object]) -> None:
         verdict = live.begin_step(items)
         if verdict.action is Action.HALT:
             raise AgentLoopDetected(verdict)

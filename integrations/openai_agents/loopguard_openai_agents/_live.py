@@ -6,7 +6,6 @@ before it and `judge` after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +17,8 @@ from ._items import Call, call_in, field, is_hosted, result_in
 from ._replay import judge_hosted, newest_batch, rebuilt
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agents import TResponseInputItem
 
     from loopguard_core import GuardedReply, LoopGuard

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from agents import ModelSettings, ModelTracing, Tool, TResponseInputItem
-    from agents.agent_output import AgentOutputSchemaBase
-    from agents.handoffs import Handoff
-    from openai.types.responses.response_prompt_param import ResponsePromptParam
+from agents import Handoff, ModelSettings, ModelTracing, Tool, TResponseInputItem
+from agents.agent_output import AgentOutputSchemaBase
+from openai.types.responses.response_prompt_param import ResponsePromptParam
 
-    from loopguard_core import GuardedReply
+from loopguard_core import GuardedReply
 
 __all__ = ["Asked", "Request"]
 

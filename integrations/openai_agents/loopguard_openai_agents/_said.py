@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agents import ModelResponse
+from agents.items import TResponseOutputItem
 from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
     ResponseOutputItemDoneEvent,
+    ResponseOutputMessage,
 )
 
 from loopguard_core import Action
@@ -17,8 +20,7 @@ from ._halt import message
 from ._items import call_in, is_hosted, spoken
 
 if TYPE_CHECKING:
-    from agents import ModelResponse
-    from agents.items import TResponseOutputItem, TResponseStreamEvent
+    from agents.items import TResponseStreamEvent
 
     from loopguard_core import GuardedReply
 
@@ -50,11 +52,14 @@ class Said:
     Args:
         native: The whole reply as it came: `ModelResponse`, or `Response` where it streamed; None
             if it was cut.
-        output: Its items; of a reply that was cut, a message with what is worth keeping, if any.
+        output: Its items.
+        kept: Of a reply that was cut, a message with what is worth keeping, if anything is.
+        cut: True if it went round.
     """
 
     native: ModelResponse | Response | None
     output: tuple[TResponseOutputItem, ...]
+    kept: ResponseOutputMessage | None = None
     cut: bool = False
 
 
@@ -96,7 +101,7 @@ class ReplyReader:
     def cut(self) -> Said:
         """Return what is left of a reply that was cut."""
         kept = "".join(self._kept)[: self._watch.keep_chars]
-        return Said(None, (message(kept),) if kept.strip() else (), cut=True)
+        return Said(None, (), message(kept) if kept.strip() else None, cut=True)
 
     def _feed(self, text: str, channel: str) -> None:
         for start in range(0, len(text), _PIECE_CHARS):

@@ -83,12 +83,12 @@ class ModelStep:
                 self._live.run.reply_done()
                 return said, Verdict()
             verdict = self._live.run.reply_cut()
-            self._kept += said.output
+            kept = [] if said.kept is None else [said.kept]
+            self._kept += kept
             if verdict.action is Action.HALT:
                 return said, verdict
-            note = user_note(verdict.guidance)
-            kept = closed(said.output, {}, only_answers=False)
-            self._ask_with([*self._request.input, *kept, note])
+            again = (*closed(kept, {}, only_answers=False), user_note(verdict.guidance))
+            self._ask_with([*self._request.input, *again])
 
     def _stop(self, output: Sequence[Any], reasons: dict[str | None, str]) -> Final | None:
         """Take calls out of a reply that the runner would execute, as hand-offs; tell the model.
@@ -124,8 +124,10 @@ class ModelStep:
         final = (yield from self._last_answer(said, verdict)) if answers else None
         if final is None and not self._request.wants_text:
             raise AgentLoopDetected(verdict)  # our words are no value of the agent's output type
-        ours = None if final else message(halt_text(verdict), len(self._kept))
-        return self._final([FinalMessage.of(final or ours, verdict)], unheard=ours)
+        if final is None:
+            ours = message(halt_text(verdict), len(self._kept))
+            return self._final([FinalMessage.of(ours, verdict)], unheard=ours)
+        return self._final([FinalMessage.of(final, verdict)])
 
     def _last_answer(
         self, said: Sequence[Any], verdict: Verdict
@@ -141,8 +143,10 @@ class ModelStep:
         last = yield Asked(request, self._live.run.watch_reply())
         if last.native is not None:
             self._natives.append(last.native)
+        if any(map(local_call, last.output)):
+            return None  # it called a tool that it was not offered
         spoken = [item for item in last.output if isinstance(item, ResponseOutputMessage)]
-        return None if any(map(local_call, last.output)) or not spoken else spoken[-1]
+        return spoken[-1] if spoken else last.kept
 
     def _after(
         self, said: Sequence[Any], reasons: dict[str | None, str]

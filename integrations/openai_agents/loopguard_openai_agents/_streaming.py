@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,8 @@ from ._final import finished
 from ._said import ReplyReader
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator
+
     from agents.items import TResponseStreamEvent
 
     from loopguard_core import GuardedReply
@@ -47,9 +48,8 @@ class StreamReader:
                     yield event
                 elif said.cut:
                     break
-        if self.said is not None and self.said.cut:
-            for index, item in enumerate(self.said.output):
-                yield finished(item, index)
+        if self.said is not None and self.said.kept is not None:
+            yield finished(self.said.kept, 0)
 
 
 @asynccontextmanager

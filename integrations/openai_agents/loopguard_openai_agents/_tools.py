@@ -123,7 +123,7 @@ def _ask(guarded: FunctionTool, tool: FunctionTool, watch: _ToolWatch) -> None:
         context: RunContextWrapper[Any], arguments: dict[str, Any], call_id: str
     ) -> bool:
         if callable(asks):
-            asked = asks(context, arguments, call_id)
+            asked: Any = asks(context, arguments, call_id)  # the SDK takes plain functions too
             if await asked if inspect.isawaitable(asked) else asked:
                 return True
         return watch.is_blocked(context, tool.name, arguments, call_id)

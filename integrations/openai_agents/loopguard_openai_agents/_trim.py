@@ -90,10 +90,9 @@ class InputTrimmer:
         return ModelInputData(self.fitting(given.input, reserved), given.instructions)
 
     def _reserve(self, instructions: str | None, agent: Agent[Any]) -> int:
-        texts = [instructions or ""]
-        for tool in agent.tools:
-            if isinstance(tool, FunctionTool):
-                texts.append(canonical([tool.name, tool.description, tool.params_json_schema]))
+        tools = [tool for tool in agent.tools if isinstance(tool, FunctionTool)]
+        offered = [canonical([t.name, t.description, t.params_json_schema]) for t in tools]
+        texts = [instructions or "", *offered]
         return math.ceil(sum(self._estimate(Message.system(text)) for text in texts if text))
 
 
