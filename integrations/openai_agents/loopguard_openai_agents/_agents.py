@@ -75,7 +75,7 @@ class AgentGuard:
         return dataclasses.replace(handoff, on_invoke_handoff=on_invoke_handoff)
 
     def _tools(self, tools: Sequence[Tool]) -> list[Tool]:
-        return [guarded_tool(tool, self._runs) for tool in tools]
+        return [guarded_tool(tool, self._runs, watched=True) for tool in tools]
 
     def _class(self, agent: Agent[Any]) -> type[Agent[Any]]:
         """Return the class of the copy; tools of MCP servers are only known when a run asks."""

@@ -47,14 +47,22 @@ class NeutralThread(Sequence[Message]):
         stop: How many of the items count; None takes all.
         as_sent: True reads it to be priced and trimmed: texts as a model gets them, and calls
             that the provider executed as one opaque message each, which no result answers.
+        before: The reading of the same thread one step ago; what it read need not be read again.
     """
 
     def __init__(
-        self, items: Sequence[object], *, stop: int | None = None, as_sent: bool = False
+        self,
+        items: Sequence[object],
+        *,
+        stop: int | None = None,
+        as_sent: bool = False,
+        before: NeutralThread | None = None,
     ) -> None:
         self._items = items
         self._stop = len(items) if stop is None else stop
         self._as_sent = as_sent
+        self._known = before._read if before is not None else {}
+        self._read: dict[int, Message] = {}
 
     @override
     def __len__(self) -> int:
@@ -76,18 +84,27 @@ class NeutralThread(Sequence[Message]):
 
     def _message(self, position: int) -> Message:
         item = self._items[position]
-        message = self._convert(item, position)
-        message[NATIVE] = item
+        message = self._read.get(position)
+        if message is None:
+            message = self._known.get(position)
+            if message is None or message[NATIVE] != item:
+                message = self._convert(item, position)
+                message[NATIVE] = item
+            self._read[position] = message
         return message
 
     def _convert(self, item: object, position: int) -> Message:
-        type_name = kind(item)
-        if type_name == "message":
-            return self._spoken(item)
-        if type_name == "reasoning":
-            return Message.reasoning(thought(item))
-        if is_output(item):
-            return self._response(item, position)
+        match kind(item):
+            case "message":
+                return self._spoken(item)
+            case "reasoning":
+                return Message.reasoning(thought(item))
+            case _ if is_output(item):
+                return self._response(item, position)
+            case _:
+                return self._called(item)
+
+    def _called(self, item: object) -> Message:
         call = call_in(item)
         if call is None or (is_hosted(item) and self._as_sent):
             return self._opaque(item)

@@ -18,7 +18,7 @@ from ._ending import ToolsEnd
 from ._halt import AgentLoopDetected
 from ._model import GuardedModel
 from ._table import RunTable
-from ._tools import guarded_tool
+from ._tools import guarded_tool, is_approved
 from ._trim import InputTrimmer
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from loopguard_core.tokens import Estimator
 
     from ._ending import ToolUseBehavior
-    from ._items import Call
     from ._live import LiveRun
 
 __all__ = ["LoopGuardHooks"]
@@ -85,7 +84,7 @@ class LoopGuardHooks(RunHooks[Any]):
         input_items: list[TResponseInputItem],
     ) -> None:
         live = self.runs.of(context)
-        live.begin(input_items, lambda call: _is_approved(context, call))
+        live.begin(input_items, lambda call: is_approved(context, call))
         live.shown, live.judged = input_items, False
         if self._models_are_guarded or isinstance(agent.model, GuardedModel):
             return  # the model observes and judges, because it can also act
@@ -147,7 +146,3 @@ class LoopGuardHooks(RunHooks[Any]):
         verdict = live.begin_step(items)
         if verdict.action is Action.HALT:
             raise AgentLoopDetected(verdict)
-
-
-def _is_approved(context: RunContextWrapper[Any], call: Call) -> bool:
-    return context.is_tool_approved(call.name, call.call_id or "") is True

@@ -77,6 +77,8 @@ class Content:
 
 def field(item: object, name: str) -> object:
     """Return the field *name* of an item, None where there is none."""
+    if type(item) is dict:  # nearly always; asking an abstract class costs more than all the rest
+        return item.get(name)
     return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
 
 
@@ -105,8 +107,10 @@ def call_in(item: object) -> Call | None:
         fields, call_id = hosted[0], field(item, "id")
     else:
         return None
-    given = [field(item, name) for name in fields]
-    arguments = next((value for value in given if value is not None), None)
+    arguments = None
+    for key in fields:
+        if (arguments := field(item, key)) is not None:
+            break
     name = field(item, "name")
     return Call(
         name if isinstance(name, str) else type_name,

@@ -64,6 +64,7 @@ class LiveRun:
         self._step: Sequence[object] = ()
         self._ahead = False
         self._thread: list[object] = []
+        self._neutral = NeutralThread(())
         self._said: Sequence[object] = ()
         self._verdict = Verdict()
         self._notes: list[tuple[str, str | None]] = []
@@ -95,6 +96,7 @@ class LiveRun:
         self._sending, self._pending = self._pending, []
         self._notes, self.halt = [], None
         self._thread = [*self._thread, *self._said, *items] if self.is_delta else list(items)
+        self._neutral = NeutralThread(self._thread, before=self._neutral)
         self._said = ()
         for call, item in batch.results():
             self._verdict = self.run.observe_result(
@@ -109,7 +111,7 @@ class LiveRun:
 
     def thread(self) -> NeutralThread:
         """Return the thread of the step under way, also where the server keeps most of it."""
-        return NeutralThread(self._thread)
+        return self._neutral
 
     def look_ahead(self, answers: Sequence[TResponseInputItem]) -> Verdict:
         """Begin the next step already now that the tools of this one have answered."""
@@ -166,12 +168,12 @@ class LiveRun:
         """Send *items* behind the next input, stored nowhere."""
         self._pending += items
 
-    def refusal(self, call: Call, *, approved: bool) -> tuple[Verdict, str] | None:
+    def refusal(self, call: Call, approved: Approved) -> tuple[Verdict, str] | None:
         """Return why *call* must not run, and what the model reads in its place; None if it may.
 
         Args:
             call: A call that is about to run.
-            approved: True if a person allowed it.
+            approved: Says whether a person allowed it.
         """
         if self.halt is not None:
             verdict, halting = self.halt
@@ -179,7 +181,7 @@ class LiveRun:
             return verdict, verdict.guidance if own else unexecuted_text(verdict)
         verdict = self.run.check_call(call.name, call.arguments, call.call_id)
         if verdict.action is Action.BLOCK and self.guard.policy.on_block == "ask":
-            if approved:
+            if approved(call):
                 self.run.allow_call(call.name, call.arguments)
                 self.run.check_call(call.name, call.arguments, call.call_id)
             return None  # a person is asked, or was

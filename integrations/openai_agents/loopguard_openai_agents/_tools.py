@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._live import LiveRun
     from ._table import RunTable
 
-__all__ = ["guarded_tool", "is_guarded"]
+__all__ = ["guarded_tool", "is_approved", "is_guarded"]
 
 
 @dataclass
@@ -37,20 +37,33 @@ class _CallGuardrail(ToolInputGuardrail[Any]):
     """The guardrail that refuses calls, and the mark of a guarded tool."""
 
 
-def guarded_tool(tool: Tool, runs: RunTable) -> Tool:
-    """Return a guarded copy of a function tool; any other tool, and a guarded one, as it is."""
+def guarded_tool(tool: Tool, runs: RunTable, *, watched: bool = False) -> Tool:
+    """Return a guarded copy of a function tool; any other tool, and a guarded one, as it is.
+
+    Args:
+        tool: The tool; it is not changed.
+        runs: The runs that the copy will be part of.
+        watched: True if hooks will see every result, so that the copy need not look at them.
+    """
     if not isinstance(tool, FunctionTool) or is_guarded(tool):
         return tool
     watch = _ToolWatch(runs)
     guarded = copy.copy(tool)
     check = _CallGuardrail(watch.check, name="loopguard")
     guarded.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), check]
-    if tool.output_json_schema is None:  # what such a tool answers is data, and no text to add to
+    if (
+        not watched and tool.output_json_schema is None
+    ):  # what such a tool answers is data, and no text to add to
         observe = ToolOutputGuardrail[Any](watch.observe, name="loopguard")
         guarded.tool_output_guardrails = [*(tool.tool_output_guardrails or ()), observe]
     if runs.guard.policy.on_block == "ask":
         _ask(guarded, tool, watch)
     return guarded
+
+
+def is_approved(context: RunContextWrapper[Any], call: Call) -> bool:
+    """Return True if a person allowed *call*."""
+    return context.is_tool_approved(call.name, call.call_id or "") is True
 
 
 def is_guarded(tool: Tool) -> bool:
@@ -69,8 +82,7 @@ class _ToolWatch:
         """Refuse a call that must not run."""
         context = data.context
         live, call = self._call(context)
-        approved = context.is_tool_approved(context.tool_name, context.tool_call_id) is True
-        refusal = live.refusal(call, approved=approved)
+        refusal = live.refusal(call, lambda made: is_approved(context, made))
         if refusal is None:
             return ToolGuardrailFunctionOutput.allow()
         verdict, text = refusal
