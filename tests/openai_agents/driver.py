@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from agents import Agent, FunctionTool, RunConfig, SQLiteSession
 from agents.testing import ScriptedModel, assistant_message, function_call
-
 from openai.types.responses import ResponseReasoningItem
 from openai.types.responses.response_reasoning_item import Summary
 
@@ -26,8 +25,9 @@ from tests.drivers import MAX_STEPS, Ear, Report, World
 from tests.scenarios import Outcome, Scenario, Step, ToolFailed, Turn
 
 if TYPE_CHECKING:
-    from agents.tool_context import ToolContext
     from collections.abc import Iterator, Sequence
+
+    from agents.tool_context import ToolContext
 
 _ANY_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": True}
 _CONFIG = RunConfig(tracing_disabled=True, tool_not_found_behavior="return_error_to_model")

@@ -61,7 +61,7 @@ class NeutralThread(Sequence[Message]):
         self._items = items
         self._stop = len(items) if stop is None else stop
         self._as_sent = as_sent
-        self._known = before._read if before is not None else {}
+        self._known = before._read if before is not None else {}  # noqa: SLF001 - its own class
         self._read: dict[int, Message] = {}
 
     @override

@@ -59,11 +59,25 @@ _TEXT_KEYS: Final = {"input_text": "text", "output_text": "text", "text": "text"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a model, hand-offs included: its name, its arguments, and its id."""
+    """One call of a model, hand-offs included.
+
+    Args:
+        name: The tool, or the hand-off.
+        arguments: Parsed where they are JSON.
+        call_id: The id that links it to its result.
+        again: How often the run had sent this id before. The SDK takes such a call for a replay:
+            the thread does not grow, so the id alone would not tell that it was made once more.
+    """
 
     name: str
     arguments: object
     call_id: str | None
+    again: int = 0
+
+    @property
+    def key(self) -> str | None:
+        """What the guard knows the call by."""
+        return f"{self.call_id} again {self.again}" if self.again else self.call_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ before it and `judge` after it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from loopguard_core import Action, Verdict
@@ -61,6 +62,7 @@ class LiveRun:
         self.halt: tuple[Verdict, Call | None] | None = None
         """Why the run ends although the calls of its last reply are still to be answered."""
         self.is_delta = False
+        self._sent_ids: Counter[str | None] = Counter()
         self._step: Sequence[object] = ()
         self._ahead = False
         self._thread: list[object] = []
@@ -100,7 +102,7 @@ class LiveRun:
         self._said = ()
         for call, item in batch.results():
             self._verdict = self.run.observe_result(
-                call.name, call.arguments, result_in(item), call_id=call.call_id
+                call.name, call.arguments, result_in(item), call_id=call.key
             )
             self._note(self._verdict, call.call_id)
             if self._verdict.action is Action.HALT:
@@ -150,8 +152,9 @@ class LiveRun:
                 verdict = judge_hosted(self.run, call, item)
                 self.tell(verdict)
             else:
+                call = self._numbered(call)
                 self.calls.append(call)
-                verdict = self.run.check_call(call.name, call.arguments, call.call_id)
+                verdict = self.run.check_call(call.name, call.arguments, call.key)
                 if verdict.action >= Action.BLOCK:
                     refused.append((call, verdict))
             if verdict.action is Action.HALT:
@@ -179,13 +182,19 @@ class LiveRun:
             verdict, halting = self.halt
             own = halting is not None and halting.call_id == call.call_id
             return verdict, verdict.guidance if own else unexecuted_text(verdict)
-        verdict = self.run.check_call(call.name, call.arguments, call.call_id)
+        verdict = self.run.check_call(call.name, call.arguments, call.key)
         if verdict.action is Action.BLOCK and self.guard.policy.on_block == "ask":
             if approved(call):
                 self.run.allow_call(call.name, call.arguments)
-                self.run.check_call(call.name, call.arguments, call.call_id)
+                self.run.check_call(call.name, call.arguments, call.key)
             return None  # a person is asked, or was
         return (verdict, verdict.guidance) if verdict.action >= Action.BLOCK else None
+
+    def _numbered(self, call: Call) -> Call:
+        """Return *call* with how often its id was sent before."""
+        again = self._sent_ids[call.call_id]
+        self._sent_ids[call.call_id] += 1
+        return replace(call, again=again) if again and call.call_id else call
 
     def _note(self, verdict: Verdict, call_id: str | None = None) -> None:
         if verdict.guidance and verdict.action is not Action.HALT:

@@ -94,7 +94,7 @@ class _ToolWatch:
         if live.begun:
             return ToolGuardrailFunctionOutput.allow()
         verdict = live.run.observe_result(
-            call.name, call.arguments, data.output, call_id=call.call_id
+            call.name, call.arguments, data.output, call_id=call.key
         )
         note = verdict.guidance
         if verdict.action is Action.HALT:  # the call ran, so what a refused one reads is wrong here
@@ -110,7 +110,7 @@ class _ToolWatch:
         """Return True if a person is to be asked about a call."""
         live = self._runs.calling(context, call_id)
         call = _made(live, call_id) or Call(name, arguments, call_id)
-        verdict = live.run.check_call(call.name, call.arguments, call.call_id)
+        verdict = live.run.check_call(call.name, call.arguments, call.key)
         return live.halt is None and verdict.action is Action.BLOCK
 
     def _call(self, context: ToolContext[Any]) -> tuple[LiveRun, Call]:
