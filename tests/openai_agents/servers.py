@@ -43,7 +43,9 @@ class SearchServer(MCPServer):
         """There are no prompts."""
         raise NotImplementedError
 
-    async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None) -> GetPromptResult:
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None
+    ) -> GetPromptResult:
         """There are no prompts."""
         raise NotImplementedError
 

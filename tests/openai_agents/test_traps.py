@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from agents import (
     Agent,
     MaxTurnsExceeded,
+    Model,
+    ModelProvider,
+    ModelRetrySettings,
     ModelSettings,
     RunHooks,
     Runner,
     SQLiteSession,
+    ToolsToFinalOutputResult,
     WebSearchTool,
-    function_tool,
     handoff,
 )
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
-from openai.types.responses import ResponseFunctionWebSearch, ResponseReasoningItem
+from openai.types.responses import (
+    ResponseCompletedEvent,
+    ResponseFunctionWebSearch,
+    ResponseReasoningItem,
+)
 from openai.types.responses.response_reasoning_item import Summary
 from pydantic import BaseModel
 
@@ -46,6 +54,7 @@ from .harness import (
     search_tool,
     streamed,
 )
+from .servers import search_server
 
 if TYPE_CHECKING:
     from agents import RunContextWrapper
@@ -250,28 +259,34 @@ def test_oa10_a_provider_that_searches_in_a_circle_within_one_reply_is_stopped(k
 
 @pytest.mark.parametrize("mode", MODES)
 def test_oa11_a_blocked_hand_off_is_answered_although_no_guardrail_can(mode: str) -> None:
-    """OA11: the runner would make the hand-off; so the reply never gets to it, and the model
-    is asked again, with the refusal as the answer to its call.
-    """
-    policy = Policy(disabled_detectors=NO_LOOPS, max_unanswered_calls=1)
-    model = ScriptedModel(
-        [
-            [function_call("transfer_to_b", {}, call_id=f"h{n}") for n in range(2)],
-            *saying("I stay."),
-        ]
-    )
-    agent = Agent(name="a", model=model, handoffs=[Agent(name="b", model=ScriptedModel())])
-    guard = LoopGuard(policy=policy)
-    # Of two equal hand-offs at once the second is refused, and the first is made.
-    target = ScriptedModel(saying("Here is b."))
-    agent.handoffs = [Agent(name="b", model=target)]
+    """OA11: the runner would make it, so the model is asked again, and reads why, before that."""
+    here, there = ScriptedModel(), ScriptedModel()
+    for n in range(3):
+        here.enqueue([function_call("transfer_to_there", {}, call_id=f"h{n}")])
+        there.enqueue([function_call("transfer_to_here", {}, call_id=f"t{n}")])
+    here.enqueue([assistant_message("I stay.")])
+    first, second = Agent(name="here", model=here), Agent(name="there", model=there)
+    first.handoffs, second.handoffs = [second], [first]
+    result = run(guard_agent(first, guard=blocking_guard()), mode=mode)
+    assert result.final_output == "I stay."
+    assert len(there.calls) == 2
+    assert outputs(here.calls[-1].input)[-1].startswith("[loopguard] This call was not executed")
+    assert "[loopguard]" not in str(result.to_input_list())
+    assert len(result.raw_responses) == 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa11_of_two_equal_hand_offs_the_first_is_made(mode: str) -> None:
+    """OA11: a refused hand-off beside another one is answered in front of whoever comes next."""
+    twice = [function_call("transfer_to_b", {}, call_id=f"h{n}") for n in range(2)]
+    target = Agent(name="b", model=ScriptedModel(saying("Here is b.")))
+    agent = agent_of([twice], handoffs=[target])
+    guard = LoopGuard(policy=Policy(max_unanswered_calls=1))
     result = run(guard_agent(agent, guard=guard), mode=mode)
     assert result.final_output == "Here is b."
-    assert [item["call_id"] for item in target.calls[0].input if "output" in item] == ["h0", "h1"]
+    (call,) = target.model.calls
+    assert [item["call_id"] for item in call.input if "output" in item] == ["h0", "h1"]
     assert "[loopguard]" not in str(result.to_input_list())
-
-
-NO_LOOPS = frozenset({"tool_loop.generic_repeat", "thread.repeated_suffix"})
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -280,7 +295,7 @@ def test_oa12_a_run_ends_after_its_tools_where_the_model_has_only_a_name(mode: s
     search, ran = search_tool()
     agent = Agent(name="a", tools=[search], model="by-name")
     model = ScriptedModel(calling(9))
-    config = CONFIG_WITH(model)
+    config = replace(CONFIG, model_provider=Provider(model))
     result = run(guard_agent(agent), mode=mode, run_config=config)
     verdict = halted_by(result)
     assert verdict is not None
@@ -289,17 +304,38 @@ def test_oa12_a_run_ends_after_its_tools_where_the_model_has_only_a_name(mode: s
     assert len(ran) == 5
 
 
-def CONFIG_WITH(model: Any) -> Any:  # noqa: N802 - reads as the constant it varies
-    """Return the config of a run whose provider knows one model."""
-    from dataclasses import replace
+class Provider(ModelProvider):
+    """Finds one model under any name."""
 
-    from agents import ModelProvider
+    def __init__(self, model: Model) -> None:
+        self._model = model
 
-    class Provider(ModelProvider):
-        def get_model(self, model_name: str | None) -> Any:
-            return model
+    def get_model(self, model_name: str | None) -> Model:
+        """Return the model."""
+        del model_name
+        return self._model
 
-    return replace(CONFIG, model_provider=Provider())
+
+@pytest.mark.parametrize(
+    ("existing", "final"),
+    [
+        ("run_llm_again", "Done."),
+        ("stop_on_first_tool", "nothing for x in 3"),
+        ({"stop_at_tool_names": ["search"]}, "nothing for x in 3"),
+        ({"stop_at_tool_names": ["other"]}, "Done."),
+        (
+            lambda _, results: ToolsToFinalOutputResult(True, results[0].output + "!"),
+            "nothing for x in 3!",
+        ),
+    ],
+)
+def test_oa12_the_agents_own_behaviour_stays(existing: Any, final: str) -> None:
+    """OA12: what the user chose about tools goes on to hold in a run that is not stopped."""
+    search, _ = search_tool()
+    hooks = LoopGuardHooks()
+    agent = agent_of([*calling(1), *saying("Done.")], search)
+    agent.tool_use_behavior = hooks.tool_use_behavior(existing)
+    assert run(agent, hooks=hooks).final_output == final
 
 
 class Answer(BaseModel):
@@ -343,10 +379,7 @@ def test_oa15_reasoning_does_not_stay_without_the_call_it_led_to(mode: str) -> N
         id="rs", type="reasoning", summary=[Summary(text="Hm.", type="summary_text")]
     )
     script = [[thought, *step] for step in calling(9)]
-    policy = Policy(disabled_detectors=blocking_guard().policy.disabled_detectors)
-    guard = blocking_guard().model_copy(
-        update={"policy": policy.model_copy(update={"max_blocks_in_row": 1})}
-    )
+    guard = blocking_guard(max_blocks_in_row=1)
     items = run(guard_agent(agent_of(script, search), guard=guard), mode=mode).to_input_list()
     kinds = [item.get("type", "message") for item in items]
     assert kinds[-2:] == ["function_call_output", "message"]
@@ -384,9 +417,7 @@ def test_oa17_an_agent_that_is_a_tool_has_a_thread_of_its_own() -> None:
         Agent(name="inner", model=ScriptedModel([*calling(9)]), tools=[search])
     )
     ask = inner.as_tool("ask", "Ask.", hooks=hooks)
-    outer = hooks.guard_agent(
-        agent_of([*calling(1, name="ask", input="?"), *saying("Done.")], ask)
-    )
+    outer = hooks.guard_agent(agent_of([*calling(1, name="ask", input="?"), *saying("Done.")], ask))
     result = run(outer, hooks=hooks)
     assert result.final_output == "Done."
     assert halted_by(result) is None
@@ -397,14 +428,11 @@ def test_oa17_an_agent_that_is_a_tool_has_a_thread_of_its_own() -> None:
 @pytest.mark.parametrize("mode", TWO_MODES)
 def test_oa18_a_model_call_that_is_tried_again_counts_once(mode: str) -> None:
     """OA18: the SDK calls the model again with the same list when a call fails."""
-    from agents import ModelRetrySettings, retry_policies
-
     search, _ = search_tool()
     script: list[Any] = [*calling(3), ModelStep.raise_error(ConnectionError("lost")), *calling(9)]
     settings = ModelSettings(
         retry=ModelRetrySettings(max_retries=2, backoff={"initial_delay": 0}, policy=lambda _: True)
     )
-    assert retry_policies
     model = ScriptedModel(script)
     agent = Agent(name="a", model=model, tools=[search], model_settings=settings)
     result = run(guard_agent(agent), mode=mode)
@@ -427,9 +455,7 @@ def test_oa19_the_limit_of_turns_is_what_it_was(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_oa20_a_conversation_that_the_server_keeps_is_judged_as_a_whole(mode: str) -> None:
-    """OA20: the model is shown only what is new; nothing of it is edited, and no call is left
-    open on the server when the run ends.
-    """
+    """OA20: nothing of what is new is edited, and no call is left open on the server."""
     search, ran = search_tool()
     model = ScriptedModel([*calling(5), *saying("What I know.")])
     agent = guard_agent(Agent(name="a", model=model, tools=[search]))
@@ -449,8 +475,6 @@ def test_oa20_a_conversation_that_the_server_keeps_is_judged_as_a_whole(mode: st
 
 def test_oa21_tools_of_mcp_servers_are_guarded() -> None:
     """OA21: they are made anew at each turn, and servers take guardrails only in newer versions."""
-    from .servers import search_server
-
     server, ran = search_server()
     agent = agent_of([*calling(3), *saying("Done.")], mcp_servers=[server])
     result = run(guard_agent(agent, guard=blocking_guard()))
@@ -482,8 +506,6 @@ def test_oa22_agents_that_lead_to_each_other_are_copied_once() -> None:
 
 def test_oa23_a_last_event_without_output_still_has_its_items() -> None:
     """OA23: some providers stream items one by one and leave the last event empty."""
-    from openai.types.responses import ResponseCompletedEvent
-
     inner = ScriptedModel(saying("Done."))
 
     class Sparse(ScriptedModel):
@@ -508,9 +530,3 @@ def test_oa24_a_guarded_run_leaves_the_users_agent_alone() -> None:
     assert vars(agent) == before
     assert search.tool_input_guardrails is None
     assert search.needs_approval is False
-
-
-@function_tool
-def unused() -> str:
-    """Do nothing."""
-    return ""

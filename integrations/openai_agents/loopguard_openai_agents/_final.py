@@ -113,5 +113,10 @@ def _sum(usages: Sequence[ResponseUsage | None]) -> ResponseUsage | None:
     given = [usage for usage in usages if usage is not None]
     if not given:
         return None
-    names = ("input_tokens", "output_tokens", "total_tokens")
-    return given[-1].model_copy(update={n: sum(getattr(u, n) for u in given) for n in names})
+    return ResponseUsage(  # and no copy of one: the SDK attaches what it counted to its own
+        input_tokens=sum(usage.input_tokens for usage in given),
+        input_tokens_details=given[-1].input_tokens_details,
+        output_tokens=sum(usage.output_tokens for usage in given),
+        output_tokens_details=given[-1].output_tokens_details,
+        total_tokens=sum(usage.total_tokens for usage in given),
+    )

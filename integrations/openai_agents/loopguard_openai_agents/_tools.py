@@ -93,9 +93,7 @@ class _ToolWatch:
         live, call = self._call(data.context)
         if live.begun:
             return ToolGuardrailFunctionOutput.allow()
-        verdict = live.run.observe_result(
-            call.name, call.arguments, data.output, call_id=call.key
-        )
+        verdict = live.run.observe_result(call.name, call.arguments, data.output, call_id=call.key)
         note = verdict.guidance
         if verdict.action is Action.HALT:  # the call ran, so what a refused one reads is wrong here
             note = nudge_text(verdict.findings)
