@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 RUNS = 5
 

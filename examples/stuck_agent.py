@@ -5,8 +5,10 @@ Saves both runs as OpenAI chat messages, for `loopguard scan demo-transcripts/*.
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from langchain.agents import create_agent
 from langchain_core.language_models import GenericFakeChatModel
@@ -14,22 +16,29 @@ from langchain_core.messages import AIMessage, convert_to_openai_messages
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
+from typing_extensions import override
 
 from loopguard_langchain import LoopGuardMiddleware
 
-RECURSION_LIMIT = 200  # the default of create_agent, 9,999, would make 5,000 model calls
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RECURSION_LIMIT = 200  # the limit that create_agent sets, 9,999, makes 5,000 model calls
 
 
-class StuckModel(GenericFakeChatModel):
-    """Asks for the same search again and again, whatever it is told."""
+class ScriptedModel(GenericFakeChatModel):
+    """A model that says what it is given to say; it takes tools and does not look at them."""
 
-    def bind_tools(self, tools, **kwargs):  # noqa: ANN001, ANN003, ANN201, D102, ARG002
+    @override
+    def bind_tools(self, tools: Any, **kwargs: Any) -> ScriptedModel:
         return self
 
 
-def replies():  # noqa: ANN201, D103
-    for n in range(10_000):
-        call = {"name": "search", "args": {"query": "loopguard"}, "id": f"call_{n}"}
+def same_search_for_ever(asked: list[str]) -> Iterator[AIMessage]:
+    """Ask for the same search whatever comes back, and note each time in *asked*."""
+    for number in itertools.count():
+        asked.append(f"call_{number}")
+        call = {"name": "search", "args": {"query": "loopguard"}, "id": asked[-1]}
         yield AIMessage("I will search for it.", tool_calls=[call])
 
 
@@ -41,18 +50,17 @@ def search(query: str) -> str:
 
 def run(name: str, *middleware: LoopGuardMiddleware) -> None:
     """Run the stuck agent, say how it went, and save what it did."""
-    model = StuckModel(messages=replies())
-    agent = create_agent(
-        model, [search], middleware=middleware, checkpointer=InMemorySaver(), name=name
-    )
-    config = {"configurable": {"thread_id": name}, "recursion_limit": RECURSION_LIMIT}
+    asked: list[str] = []
+    model = ScriptedModel(messages=same_search_for_ever(asked))
+    agent = create_agent(model, [search], middleware=middleware, checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": name}, "recursion_limit": RECURSION_LIMIT}
     try:
-        agent.invoke({"messages": [("user", "What is loopguard?")]}, config)
+        agent.invoke({"messages": [{"role": "user", "content": "What is loopguard?"}]}, config)
+        ended = "by itself"
     except GraphRecursionError:
-        print(f"{name}: stopped by the recursion limit of {RECURSION_LIMIT}")
+        ended = f"by the recursion limit of {RECURSION_LIMIT}"
     messages = agent.get_state(config).values["messages"]
-    calls = sum(isinstance(m, AIMessage) and bool(m.tool_calls) for m in messages)
-    print(f"{name}: {calls} model calls that asked for a tool; the last message is:")
+    print(f"{name}: {len(asked)} model calls, ended {ended}; the last message is\n")
     print(f"    {messages[-1].text}\n")
     folder = Path("demo-transcripts")
     folder.mkdir(exist_ok=True)
@@ -61,6 +69,6 @@ def run(name: str, *middleware: LoopGuardMiddleware) -> None:
 
 
 if __name__ == "__main__":
-    print("With the default recursion limit the unguarded agent would call its model 5,000 times.\n")
+    print("With its default limit, create_agent would let the unguarded run make 5,000 calls.\n")
     run("unguarded")
     run("guarded", LoopGuardMiddleware())

@@ -20,6 +20,10 @@ from .guard import (
     ToolRule,
     Verdict,
     VerdictEvent,
+    WatchedStream,
+    guard_astream,
+    guard_stream,
+    watch_client,
 )
 from .message import Message
 
@@ -40,4 +44,8 @@ __all__ = [
     "ToolRule",
     "Verdict",
     "VerdictEvent",
+    "WatchedStream",
+    "guard_astream",
+    "guard_stream",
+    "watch_client",
 ]

@@ -22,6 +22,9 @@ REQUIRE_ALL = os.environ.get("LOOPGUARD_REQUIRE_ALL") == "1"
 FRAMEWORKS = {"langchain": "langchain", "openai_agents": "agents"}
 """Each folder of `integrations/`, and of `tests/`, with the package its adapter needs."""
 
+CLIENTS = {"openai_client": "openai"}
+"""Folders of `tests/` for what the core does with a package that it does not import."""
+
 
 def is_left_out(package: str) -> bool:
     """Return True if *package* is absent and its absence is allowed here."""
@@ -33,12 +36,14 @@ def needs(package: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(is_left_out(package), reason=f"{package} is not installed")
 
 
-collect_ignore = [folder for folder, package in FRAMEWORKS.items() if is_left_out(package)]
+collect_ignore = [
+    folder for folder, package in (FRAMEWORKS | CLIENTS).items() if is_left_out(package)
+]
 
 
 def pytest_report_header() -> list[str]:
     """Say at the top which tests are left out."""
-    return [f"left out: tests/{folder}, its framework is absent" for folder in collect_ignore]
+    return [f"left out: tests/{folder}, its package is absent" for folder in collect_ignore]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,9 +9,11 @@ from __future__ import annotations
 from .config import LoopGuard
 from .escalation import Totals
 from .listener import Listener, LoggingListener, VerdictEvent
+from .openai_client import WatchedStream, watch_client
 from .policy import DETECTORS, Policy, ToolRule
 from .reply import GuardedReply
 from .run import GuardedRun
+from .streams import guard_astream, guard_stream
 from .verdict import Action, Finding, LoopDetected, Severity, Verdict
 
 __all__ = [
@@ -30,4 +32,8 @@ __all__ = [
     "Totals",
     "Verdict",
     "VerdictEvent",
+    "WatchedStream",
+    "guard_astream",
+    "guard_stream",
+    "watch_client",
 ]

@@ -14,7 +14,7 @@ from loopguard_core.tool_loop import ToolLoopConfig
 
 from .verdict import Action, Severity
 
-__all__ = ["DETECTORS", "Policy", "ToolRule"]
+__all__ = ["BLIND_TO_RESULTS", "DETECTORS", "Policy", "ToolRule"]
 
 DETECTORS: Final = frozenset(
     {
@@ -41,8 +41,13 @@ DETECTORS: Final = frozenset(
 )
 """The ids of all detectors; they are stable once released."""
 
-# Both ignore results, so a poll that gets a new answer every time looks like a loop to them.
-_BLIND_TO_RESULTS: Final = frozenset({"tool_loop.generic_repeat", "converge.oscillation"})
+BLIND_TO_RESULTS: Final = frozenset({"tool_loop.generic_repeat", "converge.oscillation"})
+"""Detectors that count calls whatever came back; a poll that gets new answers is a loop to them."""
+
+
+# The stream guard finds 1 of 160 labelled looping replies that the reply detectors do not, and
+# takes JSON on one line, whose objects share their values, for a phrase that comes again.
+_OFF_BY_DEFAULT: Final = BLIND_TO_RESULTS | {"thread.stream_guard"}
 
 
 class ToolRule(BaseModel):
@@ -112,7 +117,7 @@ class Policy(BaseModel):
     max_cuts_in_row: int = Field(default=3, ge=1, strict=True)
     max_unanswered_calls: int = Field(default=3, ge=1, strict=True)
     model_call_is_iteration: bool = False
-    disabled_detectors: frozenset[str] = _BLIND_TO_RESULTS
+    disabled_detectors: frozenset[str] = _OFF_BY_DEFAULT
 
     @field_validator("disabled_detectors")
     @classmethod
@@ -129,7 +134,10 @@ class Policy(BaseModel):
 
     @classmethod
     def strict(cls) -> Self:
-        """Return a policy with every detector on, those that ignore results included."""
+        """Return a policy with every detector on, those that ignore results included.
+
+        Each model call is an iteration for the convergence monitor.
+        """
         return cls(disabled_detectors=frozenset(), model_call_is_iteration=True)
 
     def rule(self, tool: str) -> ToolRule:

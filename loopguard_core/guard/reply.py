@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from loopguard_core.reply import FixedPoints, ReplyLoopDetector
 from loopguard_core.thread import StreamGuard
@@ -14,7 +15,7 @@ from .verdict import ALLOWED, Finding, Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loopguard_core.reply import Kind, LoopFinding, ReplyWatch
+    from loopguard_core.reply import LoopFinding, ReplyLoopConfig, ReplyWatch
     from loopguard_core.thread import StreamGuardOptions
 
     from .config import LoopGuard
@@ -100,12 +101,8 @@ class GuardedReply:
     def _replies(self) -> ReplyWatch:
         """Return the watch; history is read when there is a reply to compare with it."""
         if self._watch is None:
-            disabled = cast("frozenset[Kind]", self._guard.policy.disabled_in("reply"))
-            config = self._guard.reply
-            if disabled:
-                config = config.model_copy(update={"disabled_kinds": disabled})
-            newest = self._history[-_HISTORY_MESSAGES:]
-            self._watch = ReplyLoopDetector(config).begin(newest)
+            detector = _detector(self._guard.reply, self._guard.policy.disabled_in("reply"))
+            self._watch = detector.begin(self._history[-_HISTORY_MESSAGES:])
         return self._watch
 
     def _find_phrase(self, channel: str, piece: str) -> Finding | None:
@@ -141,6 +138,12 @@ class _Phrases:
             return stream_finding(channel, reason)
         self._guard = StreamGuard(self._options)
         return None
+
+
+@lru_cache(maxsize=16)
+def _detector(config: ReplyLoopConfig, disabled: frozenset[str]) -> ReplyLoopDetector:
+    """Make a detector once for each configuration: it keeps the stems of words it has met."""
+    return ReplyLoopDetector(config.model_copy(update={"disabled_kinds": disabled}))
 
 
 def _worth_keeping(found: LoopFinding) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from loopguard_core.converge import Monitor
 from loopguard_core.message import as_messages, type_of
@@ -15,6 +15,7 @@ from .escalation import Escalation, Totals
 from .evidence import converge_finding
 from .followed_thread import FollowedThread
 from .listener import EventKind, VerdictEvent, notify
+from .policy import BLIND_TO_RESULTS
 from .reply import GuardedReply
 from .snapshot import RunSnapshot, naming
 from .tool_calls import ToolCalls
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from .config import LoopGuard
 
 __all__ = ["GuardedRun"]
-
-# They count calls whatever came back, so a new result does not speak against them.
-_BLIND_TO_RESULTS: Final = frozenset({"tool_loop.generic_repeat", "converge.oscillation"})
 
 
 class GuardedRun:
@@ -171,7 +169,7 @@ class GuardedRun:
         if is_new:
             self._escalation.something_new()
         if is_new and warnings:
-            warnings = tuple(w for w in warnings if w.detector in _BLIND_TO_RESULTS)
+            warnings = tuple(w for w in warnings if w.detector in BLIND_TO_RESULTS)
         if not warnings:
             return ALLOWED
         return self._sent("result", name, call_id, self._escalation.judge(warnings, self._step))

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 __all__ = ["SentenceIndex", "Terms"]
 
@@ -24,12 +24,10 @@ class Terms(NamedTuple):
     Args:
         counts: How often each of its terms stands in it.
         length: Its terms altogether.
-        figures: What a similar sentence must have in the same order, besides its terms.
     """
 
     counts: Mapping[str, int]
     length: int
-    figures: tuple[str, ...] = ()
 
 
 _Held: TypeAlias = tuple[float, float, dict[int, int]]
@@ -48,68 +46,74 @@ class SentenceIndex:
     """
 
     __slots__ = (
-        "_known",
+        "_lengths",
+        "_logs",
         "_max_sentences",
         "_next",
-        "_order",
         "_peaks",
         "_places",
         "_shortest",
+        "_terms",
         "_words",
     )
 
     def __init__(self, max_sentences: int) -> None:
         self._max_sentences = max_sentences
         self._places: dict[str, dict[int, int]] = {}  # term -> sentence -> how often
-        self._peaks: dict[str, int] = {}  # term -> how often at most, in one sentence
-        self._known: dict[int, Terms] = {}
-        self._order: deque[int] = deque()
+        self._logs = [math.log(0.5)]  # of n + 0.5, for n places
+        self._peaks: dict[str, int] = {}  # term -> how often in one sentence, if not once
+        self._lengths: dict[int, int] = {}
+        self._terms: deque[tuple[int, tuple[str, ...]]] = deque()
         self._words = 0
         self._shortest = sys.maxsize  # of all ever remembered
         self._next = 0
 
     def add(self, terms: Terms) -> int:
         """Remember a sentence and return its number; numbers grow from 0."""
-        if len(self._order) >= self._max_sentences:
-            self._forget(self._order.popleft())
+        if len(self._terms) >= self._max_sentences:
+            self._forget(*self._terms.popleft())
         number = self._next
         self._next += 1
         for term, count in terms.counts.items():
             self._places.setdefault(term, {})[number] = count
-            self._peaks[term] = max(count, self._peaks.get(term, 0))
-        self._known[number] = terms
+            if count > 1 and count > self._peaks.get(term, 1):
+                self._peaks[term] = count
+        self._terms.append((number, tuple(terms.counts)))
+        if len(self._terms) == len(self._logs):
+            self._logs.append(math.log(len(self._terms) + 0.5))
+        self._lengths[number] = terms.length
         self._words += terms.length
         self._shortest = min(self._shortest, terms.length)
-        self._order.append(number)
         return number
 
-    def most_similar(self, terms: Terms, at_least: float) -> int | None:
-        """Return the remembered sentence that is most similar, the earliest of equals.
+    def most_similar(self, terms: Terms, at_least: float) -> list[int]:
+        """Return the remembered sentences that are similar.
 
         Args:
             terms: What is looked for.
-            at_least: The similarity below which there is none, above 0.
+            at_least: The similarity that is needed, above 0.
 
         Returns:
-            Its number, or None if none is that similar.
+            Their numbers, the most similar first, the earliest of equals first.
         """
-        total = len(self._known)
-        if not total:
-            return None
-        slope = _K1 * _B * total / self._words
+        if not self._terms:
+            return []
+        slope = _K1 * _B * len(self._terms) / self._words
         saturation, least = _FLAT + slope * terms.length, _FLAT + slope * self._shortest
-        whole = 0.0
+        rarest, logs, whole = math.log(len(self._terms) + 1), self._logs, 0.0
         held: list[_Held] = []
         for term, count in terms.counts.items():
             places = self._places.get(term)
-            holding = len(places) if places else 0
-            weight = math.log(1 + (total - holding + 0.5) / (holding + 0.5)) * (_K1 + 1)
+            # ln(1 + (N - n + 0.5) / (n + 0.5)), which is ln(N + 1) - ln(n + 0.5)
+            weight = (rarest - logs[len(places) if places else 0]) * (_K1 + 1)
             whole += weight * count / (count + saturation)
             if places:
-                peak = self._peaks[term]
+                peak = self._peaks.get(term, 1)
                 held.append((weight * peak / (peak + least), weight, places))
         needed = whole * at_least
-        return self._best(self._scores(held, needed, slope), needed, terms.figures)
+        scores = self._scores(held, needed, slope)
+        similar = [(-score, number) for number, score in scores.items() if score >= needed]
+        return [number for _, number in sorted(similar)]
 
     def _scores(self, held: list[_Held], needed: float, slope: float) -> dict[int, float]:
         """Score every sentence that can reach *needed*, from the rarest term to the commonest.
@@ -120,39 +124,28 @@ class SentenceIndex:
         """
         left = sum(most for most, _, _ in held)
         scores: dict[int, float] = {}
-        known = self._known
+        lengths = self._lengths
         held.sort(key=itemgetter(0), reverse=True)
         for most, weight, places in held:
             if left >= needed:
-                numbers: Iterable[int] = places
+                for number, count in places.items():
+                    gain = weight * count / (count + _FLAT + slope * lengths[number])
+                    scores[number] = scores.get(number, 0.0) + gain
             else:
                 scores = {n: score for n, score in scores.items() if score + left >= needed}
                 if not scores:
                     break
-                numbers = [number for number in scores if number in places]
-            for number in numbers:
-                count = places[number]
-                gain = weight * count / (count + _FLAT + slope * known[number].length)
-                scores[number] = scores.get(number, 0.0) + gain
+                for number in scores:
+                    if (count := places.get(number, 0)) > 0:
+                        scores[number] += weight * count / (count + _FLAT + slope * lengths[number])
             left -= most
         return scores
 
-    def _best(
-        self, scores: dict[int, float], needed: float, figures: tuple[str, ...]
-    ) -> int | None:
-        best = None
-        for number, score in scores.items():
-            if score < needed or self._known[number].figures != figures:
-                continue
-            if best is None or (score, -number) > (scores[best], -best):
-                best = number
-        return best
-
-    def _forget(self, number: int) -> None:
-        terms = self._known.pop(number)
-        self._words -= terms.length
-        for term in terms.counts:
+    def _forget(self, number: int, terms: tuple[str, ...]) -> None:
+        self._words -= self._lengths.pop(number)
+        for term in terms:
             places = self._places[term]
             del places[number]
             if not places:
-                del self._places[term], self._peaks[term]
+                del self._places[term]
+                self._peaks.pop(term, None)

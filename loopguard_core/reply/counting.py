@@ -119,9 +119,9 @@ class CountingLines:
 
 
 def _says_something(template: str) -> bool:
-    """Return True if there is a word; two, if the counter is but a number in a list.
+    """Return True if there are two words, or one and an ellipsis: something goes on.
 
-    A list of equal labels is a healthy answer to many questions.
+    A word and a number are a name, and lists of names or of equal labels are healthy answers.
     """
     words = len(_WORD.findall(template))
-    return words > (template[0] == "#")
+    return words > 1 or (words == 1 and template.endswith("...") and template[0] != "#")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from .line_kind import LineKind
@@ -45,7 +46,7 @@ class CycleDetector:
         self._passage = passage
         self._memory = memory
         self._sample_chars = sample_chars
-        self._known: dict[int, _Known] = {}
+        self._known: OrderedDict[int, _Known] = OrderedDict()  # the latest last
         self._place = 0
 
     def add(self, key: str, text: str, size: int, kind: LineKind) -> Said:
@@ -59,14 +60,15 @@ class CycleDetector:
                 that speaks against a loop, and its repeats do not speak for one.
         """
         fingerprint = hash(key)
-        before = self._known.pop(fingerprint, None)
+        before = self._known.get(fingerprint)
         if before is None:
             now = _Known(1, self._place, text[: self._sample_chars])
             if len(self._known) >= self._memory:
-                del self._known[next(iter(self._known))]
+                self._known.popitem(last=False)
         else:
             now = _Known(before.times + 1, self._place, before.first)
-        self._known[fingerprint] = now  # the newest last, so that the first is the oldest
+            self._known.move_to_end(fingerprint)
+        self._known[fingerprint] = now
         self._place += 1
         count = 0
         if kind is LineKind.PROSE or before is None:

@@ -47,10 +47,22 @@ class ExactRepetition:
         where: A label for findings.
     """
 
-    __slots__ = ("_config", "_kept", "_unscanned", "_where")
+    __slots__ = (
+        "_check_every",
+        "_config",
+        "_kept",
+        "_kept_bytes",
+        "_off",
+        "_unscanned",
+        "_where",
+    )
 
     def __init__(self, config: ExactConfig | None = None, *, where: str = "content") -> None:
         self._config = config if config is not None else ExactConfig()
+        # A piece is a few characters, and reading a model's attributes would cost as much as it.
+        self._off = self._config.off
+        self._check_every = self._config.check_every
+        self._kept_bytes = self._config.kept_bytes
         self._where = where
         self._kept = bytearray()
         self._unscanned = 0
@@ -66,12 +78,14 @@ class ExactRepetition:
             What was found if this piece led to a scan that found something, else None.
         """
         data = piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece
-        if self._config.off or not data:
+        if self._off or not data:
             return None
-        self._kept += data
-        del self._kept[: -self._config.kept_bytes]
+        kept = self._kept
+        kept += data
+        if len(kept) > self._kept_bytes:
+            del kept[: -self._kept_bytes]
         self._unscanned += len(data)
-        if self._unscanned < self._config.check_every:
+        if self._unscanned < self._check_every:
             return None
         self._unscanned = 0
         return self._scan()

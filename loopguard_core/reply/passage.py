@@ -22,7 +22,8 @@ class Passage:
 
     A solution restated after the reasoning is a second time and ends there; a loop goes on into
     a third. So a time counts as soon as its first `begun_bytes` have come. Data must be the same
-    but is no evidence by itself. Memory: three numbers for each of the latest `memory`
+    but is no evidence by itself, and a frame of a traceback ends a passage: a recursion says the
+    same frames again and again. Memory: three numbers for each of the latest `memory`
     sentences; a longer passage is not followed.
 
     Args:
@@ -54,9 +55,10 @@ class Passage:
                 if there was none.
         """
         place = self._place
-        if not self._continues(key):
-            self._distance = 0 if last_place is None else place - last_place
-            self._run = 0
+        if kind is LineKind.FRAME or last_place is None:
+            self._distance = self._run = 0
+        elif not self._continues(key):
+            self._distance, self._run = place - last_place, 0
         told = 0 if kind is LineKind.DATA else size
         self._run += told
         now, before = place % self._memory, (place - 1) % self._memory

@@ -7,13 +7,14 @@ places that looked right and were not, one pass of the Z function settles the re
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["doubled_suffix", "periodic_suffix", "primitive_root"]
 
-_NEEDLE_BYTES: Final = 32
-# Tables are where many candidates fail: a rule of 40 dashes matches each earlier rule at up to
-# 17 distances. Each failure costs one comparison of at most `longest` bytes.
+_NEEDLE_BYTES: Final = 64
 _MAX_CANDIDATES: Final = 64
 
 
@@ -30,22 +31,33 @@ def doubled_suffix(text: bytes | bytearray, shortest: int, longest: int) -> int 
     """
     size = len(text)
     longest = min(longest, size // 2)
-    if longest < shortest:
+    if longest < shortest or next(_distances(text, shortest, longest), None) is None:
         return None
-    needle = bytes(text[size - min(shortest, _NEEDLE_BYTES) :])
+    candidates = 0
+    low = shortest
+    while low <= longest:
+        # The longer the periods, the more of the end is known to come again: the rules of a
+        # table, which agree at very many distances, are told apart by what is around them.
+        high = min(2 * low - 1, longest)
+        for period in _distances(text, low, high):
+            if text[size - 2 * period : size - period] == text[size - period :]:
+                return period
+            candidates += 1
+            if candidates >= _MAX_CANDIDATES:
+                return _first_square(bytes(text[size - 2 * longest :]), period + 1)
+        low = high + 1
+    return None
+
+
+def _distances(text: bytes | bytearray, low: int, high: int) -> Iterator[int]:
+    """Yield the distances from *low* to *high* at which the last *low* bytes may stand, too."""
+    size = len(text)
+    needle = text[size - min(low, _NEEDLE_BYTES) :]
     width = len(needle)
-    first = size - width - longest
-    stop = size - shortest
-    period = shortest - 1
-    for _ in range(_MAX_CANDIDATES):
-        found = text.rfind(needle, first, stop)
-        if found < 0:
-            return None
-        period = size - width - found
-        if text[size - 2 * period : size - period] == text[size - period :]:
-            return period
+    first, stop = size - width - high, size - low
+    while (found := text.rfind(needle, first, stop)) >= 0:
+        yield size - width - found
         stop = found + width - 1
-    return _first_square(bytes(text[size - 2 * longest :]), period + 1)
 
 
 def _first_square(text: bytes, shortest: int) -> int | None:

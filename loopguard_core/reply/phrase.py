@@ -57,10 +57,10 @@ class PhraseDetector:
             text: The sentence.
             size: Its bytes.
         """
-        terms = self._terms(words, text)
-        group = self._index.most_similar(terms, self._config.similarity)
+        terms = Terms(Counter(self._stems.of(words)), len(words))
+        group = self._group_of(terms, text)
         if group is None:
-            times, first = 1, text[: self._config.sample_bytes]
+            times, first = 1, text
             group = self._index.add(terms)
             self._groups.pop(group - self._config.max_phrases, None)
         else:
@@ -69,6 +69,14 @@ class PhraseDetector:
         self._groups[group] = times, first
         return Said(times, self._window.add(times, size), first)
 
+    def _group_of(self, terms: Terms, text: str) -> int | None:
+        """Return the group whose first sentence says the same."""
+        similar = self._index.most_similar(terms, self._config.similarity)
+        if similar and self._config.prose_only:
+            figures = _FIGURE.findall(text)
+            similar = [n for n in similar if _FIGURE.findall(self._groups[n][1]) == figures]
+        return similar[0] if similar else None
+
     def add_new(self, size: int) -> None:
         """Take a sentence that is new and not prose: it says something, and nothing like it.
 
@@ -76,9 +84,3 @@ class PhraseDetector:
             size: Its bytes.
         """
         self._window.add(1, size)
-
-    def _terms(self, words: list[str], text: str) -> Terms:
-        """Return the stems, and what tells one case from another if that matters."""
-        counts = Counter(self._stems.of(words))
-        figures = _FIGURE.findall(text) if self._config.prose_only else ()
-        return Terms(counts, len(words), tuple(figures))

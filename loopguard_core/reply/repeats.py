@@ -23,15 +23,15 @@ class RepeatWindow:
         min_bytes: Bytes that they must have together.
     """
 
-    __slots__ = ("_bytes", "_latest", "_min_bytes", "_needed", "_reachable", "_size")
+    __slots__ = ("_bytes", "_latest", "_min_bytes", "_needed", "_repeats", "_size")
 
     def __init__(self, size: int, min_share: float, min_bytes: int) -> None:
         self._size = size
-        self._needed = math.ceil(min_share * size - _ROUNDING)
-        self._reachable = self._needed <= size
+        self._needed = max(1, math.ceil(min_share * size - _ROUNDING))
         self._min_bytes = min_bytes
         self._latest: deque[tuple[int, int]] = deque()
         self._bytes = 0
+        self._repeats = 0
 
     def add(self, times: int, size: int) -> int:
         """Take the next sentence and return how often the window's sentences were said.
@@ -47,9 +47,13 @@ class RepeatWindow:
         latest = self._latest
         latest.append((times, size))
         self._bytes += size
+        self._repeats += times >= _FEWEST_TIMES
         if len(latest) > self._size:
-            self._bytes -= latest.popleft()[1]
-        if len(latest) < self._size or self._bytes < self._min_bytes or not self._reachable:
+            old_times, old_size = latest.popleft()
+            self._bytes -= old_size
+            self._repeats -= old_times >= _FEWEST_TIMES
+        if len(latest) < self._size or self._bytes < self._min_bytes:
             return 0
-        count = sorted((pair[0] for pair in latest), reverse=True)[self._needed - 1]
-        return count if count >= _FEWEST_TIMES else 0
+        if self._repeats < self._needed:
+            return 0
+        return sorted((pair[0] for pair in latest), reverse=True)[self._needed - 1]

@@ -11,7 +11,7 @@ import math
 import re
 from typing import Final
 
-from .line_kind import is_sentence
+from .line_kind import is_frame, is_sentence
 from .sentences import words_of
 
 __all__ = ["BLANK_CHARS", "GRID_CHARS", "needed_chars"]
@@ -20,7 +20,7 @@ BLANK_CHARS: Final = 384
 """Characters of nothing but white space: wider than any column, longer than any page break."""
 
 GRID_CHARS: Final = 32768
-"""Characters of equal rows of equal cells: a zero matrix of 100 by 100."""
+"""Characters of equal rows of equal cells, a zero matrix of 100 by 100, or of a recursion."""
 
 _SYMBOL_CHARS: Final = 384  # a divider is at most as wide as a page
 _ONE_LETTER_CHARS: Final = 320
@@ -87,7 +87,7 @@ def _needed_lines(block: str) -> int:
     """Judge a block that holds whole lines."""
     head, _, tail = block.rpartition("\n")
     lines = [line for line in (tail + head).split("\n") if line.strip()]
-    if all(map(_is_cells, lines)):
+    if all(map(_is_cells, lines)) or any(map(is_frame, lines)):
         return GRID_CHARS
     if len(lines) == 1:
         line = lines[0].rstrip()

@@ -44,11 +44,11 @@ class Stems:
         return [known.get(word) or self._stem(word) for word in words]
 
     def _stem(self, word: str) -> str:
-        if not _SHORTEST <= len(word) <= _LONGEST or not word.isascii():
-            return word
         with self._lock:  # the stemmer keeps the word it works on
-            stem = self._stemmer.stemWord(word)
+            is_stemmed = _SHORTEST <= len(word) <= _LONGEST and word.isascii()
+            stem = self._stemmer.stemWord(word) if is_stemmed else word
             if len(self._known) >= self._max_words:
                 self._known = {}
-            self._known[word] = stem
+            if len(word) <= _LONGEST:
+                self._known[word] = stem
         return stem

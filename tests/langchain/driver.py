@@ -16,6 +16,7 @@ from loopguard_langchain import LoopGuardMiddleware
 from tests.drivers import MAX_STEPS, Ear, Report, World
 from tests.scenarios import Outcome, Scenario, Step, ToolFailed
 
+from .harness import assert_sendable
 from .scripted import ScriptedModel, reply, tool_call
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class LangChainDriver:
             except LoopDetected as error:
                 raised = error
         messages = agent.get_state(config).values["messages"]
-        assert_valid(messages)
+        assert_sendable(messages)
         return Report(_outcome(messages, model, world, ear, raised), ear.verdicts)
 
     def _drive(self, agent: Any, given: Any, config: Any) -> None:
@@ -135,20 +136,6 @@ def _is_note(message: BaseMessage) -> bool:
     if "Your reply was cut" in text or "No further tool calls" in text or _is_refusal(message):
         return False
     return without_guidance(text) != text
-
-
-def assert_valid(messages: Sequence[BaseMessage]) -> None:
-    """Fail unless every call has one answer right behind it, and every answer its call."""
-    open_calls: list[str | None] = []
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            assert message.tool_call_id in open_calls, f"an orphan result: {message}"
-            open_calls.remove(message.tool_call_id)
-            continue
-        assert not open_calls, f"calls without an answer before {message}: {open_calls}"
-        if isinstance(message, AIMessage):
-            open_calls = [call["id"] for call in message.tool_calls]
-    assert not open_calls, f"calls without an answer at the end: {open_calls}"
 
 
 DRIVERS = [LangChainDriver(mode) for mode in ("invoke", "ainvoke", "stream", "astream")]

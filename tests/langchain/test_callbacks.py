@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Annotated, Any
 
 import pytest
@@ -14,6 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.prebuilt import ToolNode, create_react_agent
 from langgraph.types import Command
+from packaging.version import Version
 from pydantic import BaseModel
 
 from loopguard_core import LoopDetected, LoopGuard, Policy
@@ -142,6 +144,11 @@ def test_a_tool_that_does_not_exist_is_seen() -> None:
     assert (model.calls, len(ran)) == (5, 0)
 
 
+@pytest.mark.xfail(
+    Version(version("langchain")) < Version("1.4.3"),
+    reason="older releases do not answer calls whose arguments cannot be parsed",
+    strict=True,
+)
 def test_arguments_that_cannot_be_parsed_are_seen() -> None:
     """LangChain answers such calls itself, before the next model call."""
     search, _ = search_tool()

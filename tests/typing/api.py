@@ -22,6 +22,15 @@ from loopguard_core.errors import InvalidInputError, LoopguardError
 from loopguard_core.fingerprint import digest
 from loopguard_core.guard import LoggingListener
 from loopguard_core.message import Message
+from loopguard_core.reply import (
+    ExactConfig,
+    ExactFinding,
+    ExactRepetition,
+    LoopFinding,
+    ReplyLoopConfig,
+    ReplyLoopDetector,
+    ReplyWatch,
+)
 from loopguard_core.thread import (
     BuildResult,
     CycleOptions,
@@ -139,6 +148,18 @@ def watch_stream() -> str:
     if any(stream.push(piece) for piece in pieces()) and stream.reason is not None:
         return stream.reason.phrase
     return ""
+
+
+def watch_replies(detector: ReplyLoopDetector, history: list[Message]) -> LoopFinding | None:
+    """A detector is shared, a watch belongs to one reply; the repetition guard works alone."""
+    watch = assert_type(detector.begin(history), ReplyWatch)
+    for piece in pieces():
+        if (finding := watch.watch("content", piece)) is not None:
+            return finding
+    repetition = ExactRepetition(ExactConfig(min_reps=5))
+    assert_type(repetition.feed(b"bytes") or repetition.feed("text"), ExactFinding | None)
+    print(watch.loops(), detector.counters(), ReplyLoopDetector(ReplyLoopConfig()))
+    return watch.watch_tool_call("search", {"q": 1}) or watch.finding
 
 
 def watch_tools() -> Decision:

@@ -7,29 +7,31 @@ the run (langchain 1.2.18 to 1.5.2). `before_agent` notices a new turn. State is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware import (
     AgentMiddleware,
-    AgentState,
     ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
 )
+from langchain.agents.structured_output import StructuredOutputError
 from typing_extensions import override
 
 from loopguard_core import GuardedRun, LoopGuard
 
-from ._asking import AsksAboutBlocks
+from ._asking import asking
 from ._convert import NeutralThread
-from ._state import GuardedState, newest_person, record_in, record_of
-from ._step import ModelStep, Said
+from ._state import GuardedState, going_on, newest_person, record_in
+from ._step import ModelStep
 from ._streaming import CutReply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from langgraph.runtime import Runtime
+
+    from ._state import GuardRecord
 
 __all__ = ["LoopGuardMiddleware"]
 
@@ -42,25 +44,32 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
     `on_halt` ways with every open call answered. What it tells the model is sent, never stored;
     the last message of a stopped run has the reason in `response_metadata["loopguard"]`.
 
-    With a checkpointer, counts go on over an interrupt, a crash or a resumed run; a new message
-    of the person is a new turn. `on_block="ask"` interrupts the run and so needs a checkpointer.
-    Place it before middleware that edits the history. One agent takes one of it.
+    * With a checkpointer, counts go on over an interrupt, a crash or a resumed run; a new message
+      of the person is a new turn. Without one, each invocation stands alone.
+    * `on_block="ask"` interrupts the run with a request in the form of LangChain's
+      `HumanInTheLoopMiddleware`, to be answered by approve or reject. It needs a checkpointer:
+      without one, the interrupt is where the run ends.
+    * A model streams under `invoke` too, unless its `streaming` or `disable_streaming` says
+      otherwise; a reply that does not stream is judged when it is complete. Providers that
+      report no token usage for streams then report none.
+    * Where something goes on after the guard ended the run, such as a hook of other middleware
+      that jumps back to the model, `LoopDetected` is raised, whatever `on_halt` says.
+
+    Put it before middleware that edits the history, retries, or asks a person. An agent takes
+    one: `create_agent` refuses a second, also of a subclass, as a duplicate.
 
     Args:
-        guard: What to watch for and what to do about it.
+        guard: What to watch for and what to do about it; None is `LoopGuard()`.
     """
 
     state_schema = GuardedState
 
-    def __new__(cls, *, guard: LoopGuard = LoopGuard(), **_: object) -> Self:  # noqa: B008 - frozen
-        """Add the hook that asks a person only where the policy asks: it costs super-steps."""
-        if guard.policy.on_block == "ask" and not issubclass(cls, AsksAboutBlocks):
-            cls = type(cls.__name__, (AsksAboutBlocks, cls), {})  # noqa: PLW0642 - see above
-        return super().__new__(cls)
-
-    def __init__(self, *, guard: LoopGuard = LoopGuard()) -> None:  # noqa: B008 - frozen
+    def __init__(self, *, guard: LoopGuard | None = None) -> None:
         super().__init__()
-        self.guard = guard
+        self.guard = guard or LoopGuard()
+        if self.guard.policy.on_block == "ask":
+            # create_agent looks for hooks on the class, and pays for each with a super-step.
+            self.__class__ = asking(type(self))
 
     @property
     @override
@@ -74,11 +83,13 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
         record = record_in(state)
         place = newest_person(messages)
         turn = messages[place].id if place is not None else None
-        if record is not None and record["turn"] == turn:
-            return None  # nobody spoke since: the run goes on
-        run = self._run(state)
+        if record is not None and (turn is None or turn == record["turn"]):
+            # Nobody spoke. A run that was ended goes on, as whoever started it again wants it to.
+            return {"loopguard": going_on(record)} if "halted" in record else None
+        run = self._run(record)
         run.begin_turn(NeutralThread(messages[:place]))
-        return {"loopguard": record_of(run, turn)}
+        head = messages[0].id if messages else None
+        return {"loopguard": {"run": run.snapshot(), "turn": turn, "head": head}}
 
     @override
     async def abefore_agent(
@@ -97,10 +108,11 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
             asked = next(steps)
             while True:
                 try:
-                    said: Said = handler(asked)
-                except CutReply as cut:
-                    said = cut
-                asked = steps.send(said)
+                    said = handler(asked)
+                except (CutReply, StructuredOutputError) as error:
+                    asked = steps.throw(error)
+                else:
+                    asked = steps.send(said)
         except StopIteration as done:
             response: ExtendedModelResponse[Any] = done.value
             return response
@@ -116,19 +128,18 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
             asked = next(steps)
             while True:
                 try:
-                    said: Said = await handler(asked)
-                except CutReply as cut:
-                    said = cut
-                asked = steps.send(said)
+                    said = await handler(asked)
+                except (CutReply, StructuredOutputError) as error:
+                    asked = steps.throw(error)
+                else:
+                    asked = steps.send(said)
         except StopIteration as done:
             response: ExtendedModelResponse[Any] = done.value
             return response
 
     def _step(self, request: ModelRequest[Any]) -> ModelStep:
         record = record_in(request.state)
-        turn = record["turn"] if record else None
-        return ModelStep(self.guard.policy, self._run(request.state), turn, request)
+        return ModelStep(self.guard.policy, self._run(record), record, request)
 
-    def _run(self, state: AgentState[Any]) -> GuardedRun:
-        record = record_in(state)
+    def _run(self, record: GuardRecord | None) -> GuardedRun:
         return self.guard.resume(record["run"]) if record else self.guard.start_run()

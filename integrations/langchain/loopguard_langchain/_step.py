@@ -1,47 +1,40 @@
-"""One model call of a guarded agent, as a generator that asks for replies and gets them.
+"""One step of a guarded agent: what happens around one call of the model.
 
-The generator yields what the model is to be asked and is sent what it said, so that the sync and
-the async hook drive the same decisions. It keeps nothing: state comes in and goes out as a record,
-and a retried model call starts from the same state again.
+A generator, like those of `_replies`, so that the sync and the async hook drive the same
+decisions. It keeps nothing: state comes in and goes out as a record, and a model call that is
+retried starts from the same state again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain.agents.middleware import ExtendedModelResponse, ModelRequest, ModelResponse
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolMessage
 from langgraph.types import Command
 
 from loopguard_core import Action, LoopDetected, Verdict
-from loopguard_core.guard.guidance import (
-    answer_instruction,
-    halt_text,
-    unexecuted_text,
-    verdict_record,
-)
+from loopguard_core.guard.guidance import halt_text, unexecuted_text, verdict_record
 
 from ._asking import refused
-from ._convert import NeutralThread
-from ._results import result_of, with_note
-from ._state import newest_batch, record_of
-from ._streaming import CutReply, ReplyWatcher
+from ._replies import Replies, Reply
+from ._results import result_of
+from ._sent import Sent
+from ._state import newest_batch, saved_verdict, verdict_in
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AnyMessage, ToolCall
+    from collections.abc import Sequence
+
+    from langchain_core.messages import ToolCall
 
     from loopguard_core import GuardedRun, Policy
 
-__all__ = ["ModelStep", "Said", "Steps"]
+    from ._state import BlockedCall, GuardRecord
 
-Said: TypeAlias = ModelResponse[Any] | CutReply
-Steps: TypeAlias = Generator[ModelRequest[Any], Said, ExtendedModelResponse[Any]]
+__all__ = ["ModelStep", "Steps"]
+
+Steps: TypeAlias = Generator[ModelRequest[Any], Reply, ExtendedModelResponse[Any]]
 
 _REASON = "loopguard"
 
@@ -52,49 +45,77 @@ class ModelStep:
     Args:
         policy: Says how blocked calls are answered and how a halted run ends.
         run: The run, as the state has it; it is changed.
-        turn: What to keep beside the run.
+        record: What the state has; None where `before_agent` did not run.
         request: The request as it came.
     """
 
     def __init__(
-        self, policy: Policy, run: GuardedRun, turn: str | None, request: ModelRequest[Any]
+        self,
+        policy: Policy,
+        run: GuardedRun,
+        record: GuardRecord | None,
+        request: ModelRequest[Any],
     ) -> None:
         self._policy = policy
         self._run = run
-        self._turn = turn
-        self._request = request
-        self._messages: Sequence[BaseMessage] = request.state["messages"]
+        self._record = record
+        self._history: Sequence[BaseMessage] = request.state["messages"]
+        self._turn = record["turn"] if record else None
+        self._head = self._history[0].id if self._history else None
+        self._sent = Sent(request)
+        self._replies = Replies(run, self._sent, self._history)
+        self._blocked: list[BlockedCall] = []
+        self._removed: list[ToolMessage] = []
 
     def steps(self) -> Steps:
-        """Observe what came back, judge, ask the model, judge what it said."""
-        thread = NeutralThread(self._messages)
-        verdict = self._observe_results()
-        if verdict.action is not Action.HALT:
-            verdict = self._run.check_thread(thread)
-        if verdict.action is Action.HALT:
-            return (yield from self._halt([], verdict))
-        self._tell(verdict.guidance)
-        kept: list[AIMessage] = []
+        """Observe what came back, judge, ask the model, judge what it said.
+
+        Where every call of a reply was refused there is nothing to wait for, and the model is
+        asked again at once. (Before langchain 1.4 there is no other way: an agent without
+        `after_model` hooks cannot go from the model to the model.)
+
+        Raises:
+            LoopDetected: The policy wants an exception, or the run was ended before and goes on.
+        """
+        self._go_on()
         while True:
-            history = NeutralThread([*self._messages, *kept]) if kept else thread
-            watcher = ReplyWatcher(self._run.watch_reply(history))
-            said = yield watcher.watched(self._request)
-            if not isinstance(said, CutReply) and not watcher.was_cut(said.result):
-                break
-            verdict = self._run.reply_cut()
-            kept += self._keep(watcher.kept_text())
+            verdict = self._observe_results()
+            if verdict.action is not Action.HALT:
+                verdict = self._run.check_thread(self._replies.thread())
             if verdict.action is Action.HALT:
-                return (yield from self._halt(kept, verdict))
-            self._tell(verdict.guidance)
-        self._run.reply_done()
-        return (yield from self._judge_calls(kept, said))
+                return (yield from self._halt(verdict))
+            self._sent.tell(verdict.guidance)
+            reply = yield from self._replies.next()
+            if isinstance(reply, Verdict):
+                return (yield from self._halt(reply))
+            verdict, call = self._judge_calls(reply)
+            if verdict.action is Action.HALT:
+                return (yield from self._halt(verdict, call, reply.structured_response))
+            if verdict.action is not Action.BLOCK or newest_batch(self._sent.stored).open_calls:
+                return self._response(reply.structured_response)
+            self._close(verdict.guidance)
+            self._sent.forget_told()
+
+    def _go_on(self) -> None:
+        """Go on from what the state has."""
+        if self._record is None:
+            return
+        if (ended := verdict_in(self._record)) is not None:
+            raise LoopDetected(ended)
+        if self._record["head"] != self._head:
+            self._run.context_compacted()
+        # A person who was asked by other middleware may have answered a call that was refused:
+        # providers take one answer to a call.
+        superseded = newest_batch(self._history, self._turn).superseded
+        self._removed = [answer for answer in superseded if not result_of(answer)]
+        if self._removed:
+            self._sent.leave_out(self._removed)
 
     def _observe_results(self) -> Verdict:
         """Give the newest results to the run; a nudge goes behind the result it is about."""
-        verdict = Verdict()
-        calls, answers = newest_batch(self._messages)
-        for call in calls:
-            answer = answers.get(call["id"] or "")
+        batch = newest_batch([*self._history, *self._sent.stored], self._turn)
+        for call in batch.calls:
+            answer = batch.answers.get(call["id"] or "")
             if answer is None:
                 continue
             verdict = self._run.observe_result(
@@ -105,96 +126,76 @@ class ModelStep:
                 is_error=answer.status == "error",
             )
             if verdict.action is Action.HALT:
-                break
-            self._tell(verdict.guidance, behind=answer)
-        return verdict
+                return verdict
+            self._sent.tell(verdict.guidance, behind=answer)
+        return Verdict()
 
-    def _judge_calls(self, kept: list[AIMessage], said: ModelResponse[Any]) -> Steps:
-        """Check all calls of a reply, in their order, before any of them runs."""
-        messages: list[BaseMessage] = [*kept, *said.result]
-        calls, answers = newest_batch(messages)
-        refusals: list[ToolMessage] = []
-        for call in calls:
-            if call["id"] in answers:
-                continue  # answered already, as structured output is
+    def _judge_calls(self, reply: Reply) -> tuple[Verdict, ToolCall | None]:
+        """Check all calls of a reply, in their order, before any of them runs.
+
+        Returns:
+            The verdict that ends the run and the call it is about; else the latest one that
+            refused a call, or one that allows.
+        """
+        latest: tuple[Verdict, ToolCall | None] = Verdict(), None
+        for call in newest_batch(reply.result).open_calls:  # structured output has its answer
             verdict = self._run.check_call(call["name"], call["args"], call["id"])
             if verdict.action is Action.HALT:
-                return (yield from self._halt(messages, verdict, halting=call))
-            if verdict.action is Action.BLOCK and self._policy.on_block == "tell":
-                refusals.append(refused(call, verdict.guidance))
-        return self._response([*messages, *refusals], said.structured_response)
+                return verdict, call
+            if verdict.action is Action.BLOCK:
+                self._block(call, verdict)
+                latest = verdict, call
+        return latest
+
+    def _block(self, call: ToolCall, verdict: Verdict) -> None:
+        if self._policy.on_block == "tell":
+            self._sent.add(refused(call, verdict.guidance))
+            return
+        reason = " ".join(finding.message for finding in verdict.findings)
+        self._blocked.append(
+            {"call_id": call["id"] or "", "reason": reason, "guidance": verdict.guidance}
+        )
+
+    def _close(self, why: str) -> None:
+        """Answer every call of the newest reply that nothing else will answer."""
+        for call in newest_batch(self._sent.stored).dangling_calls:
+            self._sent.add(refused(call, why))
 
     def _halt(
-        self, said: Sequence[BaseMessage], verdict: Verdict, halting: ToolCall | None = None
+        self, verdict: Verdict, halting: ToolCall | None = None, structured: object = None
     ) -> Steps:
         """End the run as the policy says, every open call answered."""
         if self._policy.on_halt == "raise":
             raise LoopDetected(verdict)
-        calls, answers = newest_batch(said)
-        closed = [
-            *said,
-            *(
-                refused(call, verdict.guidance if call is halting else unexecuted_text(verdict))
-                for call in calls
-                if call["id"] not in answers
-            ),
-        ]
-        structured = None
+        if halting is not None:
+            self._sent.add(refused(halting, verdict.guidance))
+        self._close(unexecuted_text(verdict))
+        answer = ModelResponse([AIMessage(halt_text(verdict))], structured)
         if self._policy.on_halt == "answer":
-            final, structured = yield from self._last_answer(closed, verdict)
-        else:
-            final = [AIMessage(halt_text(verdict))]
-        final[-1] = _with_reason(final[-1], verdict)
-        return self._response([*closed, *final], structured, end=True)
-
-    def _last_answer(
-        self, closed: Sequence[BaseMessage], verdict: Verdict
-    ) -> Generator[ModelRequest[Any], Said, tuple[list[BaseMessage], Any]]:
-        """Ask the model once more, without tools; fall back to our own words."""
-        instruction = HumanMessage(answer_instruction(verdict))
-        watcher = ReplyWatcher(self._run.watch_reply())
-        self._send(*closed, instruction)
-        said = yield watcher.watched(self._request.override(tools=[], tool_choice=None))
-        if isinstance(said, CutReply) or watcher.was_cut(said.result):
-            return [*self._keep(watcher.kept_text())] or [AIMessage(halt_text(verdict))], None
-        calls, answers = newest_batch(said.result)
-        if all(call["id"] in answers for call in calls):
-            return list(said.result), said.structured_response
-        return [AIMessage(halt_text(verdict))], None  # it called a tool that it was not offered
-
-    def _tell(self, guidance: str, behind: ToolMessage | None = None) -> None:
-        """Let the model read *guidance*: in what is sent, never in what is stored."""
-        if not guidance:
-            return
-        messages = list(self._request.messages)
-        place = next((i for i, message in enumerate(messages) if message is behind), None)
-        if behind is None or place is None:
-            self._send(HumanMessage(guidance))
-            return
-        content = with_note(behind.content, guidance)
-        messages[place] = behind.model_copy(update={"content": content})
-        self._request = self._request.override(messages=messages)
-
-    def _keep(self, text: str) -> list[AIMessage]:
-        """Keep what a cut reply said, in the thread and in what the next try is sent."""
-        if not text.strip():
-            return []
-        message = AIMessage(text)
-        self._send(message)
-        return [message]
-
-    def _send(self, *messages: BaseMessage) -> None:
-        """Send more messages behind those of the request."""
-        sent = cast("list[AnyMessage]", [*self._request.messages, *messages])
-        self._request = self._request.override(messages=sent)
+            answer = (yield from self._replies.last(verdict)) or answer
+        *others, final = answer.result
+        self._sent.add(*others, _with_reason(final, verdict))
+        return self._response(answer.structured_response, ended=verdict)
 
     def _response(
-        self, messages: list[BaseMessage], structured: object, *, end: bool = False
+        self, structured: object, ended: Verdict | None = None
     ) -> ExtendedModelResponse[Any]:
-        update: dict[str, Any] = {"loopguard": record_of(self._run, self._turn)}
-        if end:
+        """Return what the step leaves behind: messages, the run, and where it goes from here."""
+        record: GuardRecord = {
+            "run": self._run.snapshot(),
+            "turn": self._turn,
+            "head": self._head,
+        }
+        update: dict[str, Any] = {"loopguard": record}
+        if self._blocked:
+            record["blocked"] = self._blocked
+        if self._removed:
+            update["messages"] = [RemoveMessage(id=answer.id or "") for answer in self._removed]
+        if ended is not None:
+            record["halted"] = saved_verdict(ended)
             update["jump_to"] = "end"
-        return ExtendedModelResponse(ModelResponse(messages, structured), Command(update=update))
+        response = ModelResponse(self._sent.stored, structured)
+        return ExtendedModelResponse(response, Command(update=update))
 
 
 def _with_reason(message: BaseMessage, verdict: Verdict) -> BaseMessage:

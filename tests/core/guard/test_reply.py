@@ -20,6 +20,13 @@ from tests.scenarios import (
 
 HEALTHY = {
     "zero matrix": ZERO_MATRIX,
+    "objects on one line": "["
+    + ", ".join(
+        f'{{"id": {n}, "status": "active", "type": "user", "country": "Norway", "city": "Oslo",'
+        f' "plan": "basic", "roles": ["reader", "writer"], "score": {n * 7 % 101}}}'
+        for n in range(100)
+    )
+    + "]",
     "large zero matrix": "Here it is:\n" + "0 0 0 0 0 0 0 0\n" * 300,
     "hex dump": HEX_DUMP,
     "refrain": REFRAIN,
@@ -120,12 +127,20 @@ def _exact_cut(text: str) -> int:
 
 
 def test_a_disabled_detector_finds_nothing() -> None:
-    """What another one finds is still found."""
-    names = frozenset(name for name in DETECTORS if name.startswith("reply."))
-    alone = LoopGuard(policy=Policy(disabled_detectors=names))
+    """What another one finds is still found; the stream guard is one that is off by default."""
+    replies = frozenset(name for name in DETECTORS if name.startswith("reply."))
+    alone = LoopGuard(policy=Policy(disabled_detectors=replies))
     assert cut_at(LOOPING_TEXT, [4], alone) is not None
-    none = LoopGuard(policy=Policy(disabled_detectors=names | {"thread.stream_guard"}))
+    none = LoopGuard(policy=Policy(disabled_detectors=replies | {"thread.stream_guard"}))
     assert cut_at(LOOPING_TEXT, [4], none) is None
+    assert "thread.stream_guard" in Policy().disabled_detectors
+
+
+def test_numbers_that_repeat_are_no_phrase_to_the_stream_guard() -> None:
+    """A matrix of zeros is data."""
+    replies = frozenset(name for name in DETECTORS if name.startswith("reply."))
+    alone = LoopGuard(policy=Policy(disabled_detectors=replies))
+    assert cut_at("0 0 0 0 0 0 0 0\n" * 400, [64], alone) is None
 
 
 def test_an_observing_policy_reports_once_and_cuts_nothing() -> None:

@@ -31,6 +31,12 @@ def test_window(times: list[int], size: int, count: int) -> None:
     assert [window.add(each, size) for each in times][-1] == count
 
 
+def test_bytes_that_left_the_window_do_not_count() -> None:
+    """Only the sentences that are looked at must be long enough, and be repeats."""
+    window = RepeatWindow(2, 1.0, 40)
+    assert [window.add(3, size) for size in (90, 20, 19, 21)] == [0, 3, 0, 3]
+
+
 def test_a_share_above_one_is_never_met() -> None:
     """A window that asks for more sentences than it has gives no count."""
     window = RepeatWindow(2, 1.1, 1)
@@ -89,6 +95,16 @@ def test_lines_weigh_less_than_prose() -> None:
 def test_data_is_no_evidence() -> None:
     """The rows of a zero matrix never make a passage."""
     assert max(_passage("abcd" * 50, kind=DATA)) == 0
+
+
+def test_a_frame_ends_a_passage() -> None:
+    """The frames of a recursion come again and again."""
+    passage, last, counts = Passage(128, 100), dict[str, int](), []
+    for place, key in enumerate("abcdefgh" * 9):
+        kind = LineKind.FRAME if key == "a" else PROSE
+        counts.append(passage.add(ord(key), 100, kind, last.get(key)))
+        last[key] = place
+    assert max(counts) < 3
 
 
 def test_a_passage_longer_than_the_memory_is_not_followed() -> None:

@@ -62,16 +62,23 @@ def test_the_guard_says_what_a_plain_scan_says(
             assert (found and (found.period, found.reps)) == expected
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
-@given(text=st.text("ab", max_size=60).map(str.encode), shortest=st.integers(1, 8))
-@example(text=b"a" * 50, shortest=8)
-@example(text=b"ab" * 20 + b"b" + b"ab" * 9, shortest=3)
-def test_doubled_suffix(text: bytes, shortest: int) -> None:
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(
+    text=st.text("ab", max_size=60).map(str.encode),
+    shortest=st.integers(1, 8),
+    candidates=st.sampled_from([1, 64]),
+)
+@example(text=b"a" * 50, shortest=8, candidates=64)
+@example(text=b"ab" * 20 + b"b" + b"ab" * 9, shortest=3, candidates=64)
+@example(text=b"abaaaaabaaaa", shortest=4, candidates=1)
+def test_doubled_suffix(text: bytes, shortest: int, candidates: int) -> None:
     """It is the smallest period from the shortest on for which the end stands there twice."""
     size = len(text)
     periods = range(shortest, size // 2 + 1)
     plain = [p for p in periods if text[size - p :] == text[size - 2 * p : size - p]]
-    assert doubled_suffix(text, shortest, size) == (plain[0] if plain else None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(period, "_MAX_CANDIDATES", candidates)
+        assert doubled_suffix(text, shortest, size) == (plain[0] if plain else None)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)

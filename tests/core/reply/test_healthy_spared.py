@@ -98,6 +98,28 @@ def _tracebacks() -> str:
     )
 
 
+def _recursion() -> str:
+    frames = "".join(
+        f'  File "app/{name}.py", line {line}, in {name}\n    return self.{name}(value, other)\n'
+        for name, line in (("visit", 40), ("enter", 71), ("leave", 13), ("match", 29))
+    )
+    return "Traceback (most recent call last):\n" + frames * 12 + "RecursionError: too deep\n"
+
+
+def _docstrings() -> str:
+    return "".join(
+        f"    def {prefix}{name}(self, query: str, k: int = 4) -> list[Document]:\n"
+        f'        """{prefix.title()}{name} the documents.\n\n        Args:\n'
+        "            query: Text to look up documents similar to.\n"
+        "            k: Number of documents to return at most.\n"
+        "            **kwargs: Arguments to pass to the search method.\n\n"
+        "        Returns:\n            List of documents that the search found.\n"
+        '        """\n        return self.store.search(query, k)\n\n'
+        for name in ("find", "rank", "score", "list", "embed", "count")
+        for prefix in ("", "a", "try_")
+    )
+
+
 def _old_lady() -> str:
     animals = ["fly", "spider", "bird", "cat", "dog", "goat", "cow", "horse"]
     verses = []
@@ -159,6 +181,9 @@ HEALTHY = {
     "proof-by-cases": _proof_by_cases(),
     "solution-restated": _restated(),
     "tracebacks": _tracebacks(),
+    "recursion": _recursion(),
+    "docstrings": _docstrings(),
+    "passes": _join("Pass {i}\n", 40),
     "contents": "".join(f"{i}. {_w.line(5)} {'.' * 60} {i}\n" for i in range(40)),
     "form": "".join(f"{_w.word().title()}: {'_' * 60}\n" for _ in range(40)),
     "html-table": "<table>\n" + _join("<tr><td>{i}</td><td>x</td><td></td></tr>\n", 60),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from loopguard_core.reply.line_kind import LineKind, line_kind
@@ -51,11 +51,13 @@ def test_text_without_an_end_is_cut(text: str, first: str) -> None:
     assert _cut(text, 20)[0] == first
 
 
-TEXTS = st.text(st.sampled_from("ab .!?\n。ä😀"), max_size=120)
+TEXTS = st.text(st.sampled_from("aaaabbb   .!\n。ää😀"), max_size=120)
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(text=TEXTS, cuts=st.lists(st.integers(0, 120), max_size=8))
+@example(text="a" * 40 + "\n" + "b" * 23 + ". ", cuts=[])
+@example(text="a b" * 7 + "ab. ", cuts=[24])
 def test_cuts_depend_on_the_text_alone(text: str, cuts: list[int]) -> None:
     """However the text is chunked, the same sentences end at the same characters."""
     bounds = [0, *sorted(cuts), len(text)]
@@ -123,6 +125,10 @@ def test_key(one: str, other: str, *, same: bool) -> None:
         ("return self.value(other, thing)", LineKind.LINE),
         ("[INFO] worker has nothing to do.", LineKind.LINE),
         ("2024-05-01 worker has nothing to do.", LineKind.LINE),
+        ('File "app/core.py", line 40, in run', LineKind.FRAME),
+        ('INTERNALERROR> File "core.py", line 4, in run', LineKind.FRAME),
+        ("at Object.run (core.js:40:12)", LineKind.FRAME),
+        ("src/app/core.py:40: AttributeError", LineKind.FRAME),
         ("1 + 1 = 2.", LineKind.DATA),
         ("| --- | --- |", LineKind.DATA),
     ],

@@ -449,13 +449,13 @@ def test_the_cut_falls_on_steps(thread: list[Message], max_tokens: int, step: in
     plan, freely = trimmer.plan(thread), trimmer.model_copy(update={"step_messages": 1})
     starts = [unit.start for unit in exchanges(thread) if not unit.is_orphan]
     oldest = freely.plan(thread).cut
-    allowed = {
+    behind = {
         next((start for start in starts if start >= multiple), len(thread))
-        for multiple in range(oldest, len(thread) + step)
-        if multiple % step == 0
+        for multiple in range(0, len(thread) + step, step)
     }
-    if oldest and step <= len(thread) - oldest and min(allowed) < len(thread):
-        assert plan.cut == min(allowed)
+    first = min((start for start in behind if start >= oldest), default=len(thread))
+    if oldest and step <= len(thread) - oldest and first < len(thread):
+        assert plan.cut == first
     assert oldest <= plan.cut < oldest + step + max(map(len, [[], *_spans(thread)]))
 
 
