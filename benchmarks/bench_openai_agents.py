@@ -13,6 +13,7 @@ from agents.run_config import CallModelData, ModelInputData
 from agents.testing import ScriptedModel, assistant_message, function_call
 from timing import median_seconds, report
 
+from loopguard_core.tokens import chars_estimate
 from loopguard_openai_agents import LoopGuardHooks, guarded_run
 
 CALLS = 200
@@ -69,7 +70,7 @@ def history(length: int) -> list[Any]:
 
 def trim_milliseconds(length: int) -> float:
     """Return how long it takes to trim a history to about 200 items."""
-    hooks = LoopGuardHooks(max_tokens=200 * 15, estimate=lambda m: max(1, len(str(m)) // 20))
+    hooks = LoopGuardHooks(max_tokens=2_900, estimate=chars_estimate)
     items = history(length)
     data = CallModelData(ModelInputData(items, None), agent(), None)
     kept = len(hooks.trim_input(data).input)

@@ -9,6 +9,7 @@ import pytest
 from agents import (
     Agent,
     RunContextWrapper,
+    Runner,
     ToolGuardrailFunctionOutput,
     ToolInputGuardrail,
     Usage,
@@ -22,6 +23,7 @@ from loopguard_core.tool_loop import ToolLoopConfig
 from loopguard_openai_agents import AgentLoopDetected, GuardedModel, LoopGuardHooks, halted_by
 
 from .harness import (
+    CONFIG,
     LOOPING_TEXT,
     MODES,
     NO_THREADS,
@@ -32,6 +34,7 @@ from .harness import (
     run,
     saying,
     search_tool,
+    streamed,
 )
 
 WARNING = LoopGuard(
@@ -158,6 +161,34 @@ def test_a_reply_that_goes_round_is_cut_in_every_mode(mode: str) -> None:
     assert len(model.calls) == 3
     assert len(result.raw_responses) == 1
     assert len(str(result.to_input_list())) < len(LOOPING_TEXT) * 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_arguments_that_go_round_are_cut_and_the_call_is_not_made(mode: str) -> None:
+    """What a call is written with is watched as any text is."""
+    search, ran = search_tool()
+    model = ScriptedModel([*calling(1, q=LOOPING_TEXT), *saying("Done.")])
+    agent = Agent(name="a", model=GuardedModel(model), tools=[search])
+    assert run(agent, mode=mode).final_output == "Done."
+    assert ran == []
+
+
+def test_a_reply_that_is_left_as_it_is_streams_as_it_came() -> None:
+    """No event of a healthy reply is replaced, the last one neither."""
+    own = ScriptedModel(saying("Done."))
+    events: list[Any] = []
+    seen: list[Any] = []
+
+    class Seen(ScriptedModel):
+        async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+            async for event in own.stream_response(*args, **kwargs):
+                seen.append(event)
+                yield event
+
+    agent = Agent(name="a", model=GuardedModel(Seen()))
+    asyncio.run(streamed(lambda: Runner.run_streamed(agent, "Go.", run_config=CONFIG), events))
+    raw = [event.data for event in events if event.type == "raw_response_event"]
+    assert all(a is b for a, b in zip(raw, seen, strict=True))
 
 
 def test_an_answer_that_calls_a_tool_again_is_none() -> None:

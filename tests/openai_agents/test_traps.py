@@ -24,8 +24,10 @@ from agents import (
 )
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from openai.types.responses import (
+    Response,
     ResponseCompletedEvent,
     ResponseFunctionWebSearch,
+    ResponseOutputItemDoneEvent,
     ResponseReasoningItem,
 )
 from openai.types.responses.response_reasoning_item import Summary
@@ -242,13 +244,37 @@ def web_search(query: str, number: int) -> ResponseFunctionWebSearch:
     )
 
 
+def streaming(items: list[Any]) -> Any:
+    """Return the stream of a reply with calls of the provider, which no script makes by itself."""
+
+    async def events(_call: Any) -> Any:
+        for index, item in enumerate(items):
+            yield ResponseOutputItemDoneEvent(
+                item=item,
+                output_index=index,
+                sequence_number=index,
+                type="response.output_item.done",
+            )
+        response = Response.model_construct(id="r", output=items, usage=None)
+        yield ResponseCompletedEvent.model_construct(
+            response=response, sequence_number=len(items), type="response.completed"
+        )
+
+    return events
+
+
+@pytest.mark.parametrize("mode", TWO_MODES)
 @pytest.mark.parametrize("kind", ["equal", "different"])
-def test_oa10_a_provider_that_searches_in_a_circle_within_one_reply_is_stopped(kind: str) -> None:
+def test_oa10_a_provider_that_searches_in_a_circle_within_one_reply_is_stopped(
+    kind: str, mode: str
+) -> None:
     """OA10: calls of the provider never come to the runner; they are seen in the reply alone."""
     queries = ["x" if kind == "equal" else f"x{n}" for n in range(40)]
     searches = [web_search(query, n) for n, query in enumerate(queries)]
-    agent = agent_of([[*searches, assistant_message("Found.")], *saying("Done.")], WebSearchTool())
-    result = run(guard_agent(agent))
+    reply = [*searches, assistant_message("Found.")]
+    step = reply if mode == "run" else ModelStep.stream(streaming(reply))
+    agent = agent_of([step, *saying("Done.")], WebSearchTool())
+    result = run(guard_agent(agent), mode=mode)
     if kind == "equal":
         assert result.final_output == "Done."
         assert len(result.raw_responses[-1].output) < 3
@@ -314,6 +340,26 @@ class Provider(ModelProvider):
         """Return the model."""
         del model_name
         return self._model
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa12_calls_that_must_not_run_are_answered_before_the_run_ends(mode: str) -> None:
+    """OA12: where the verdict is about a call, its siblings do not run either."""
+    search, ran = search_tool()
+    storm = [
+        function_call("search", {"q": "x"}, call_id="stop"),
+        function_call("search", {"q": "y"}, call_id="beside"),
+    ]
+    model = ScriptedModel([*calling(2), storm])
+    agent = guard_agent(Agent(name="a", tools=[search]), guard=blocking_guard(max_blocks_in_row=1))
+    result = run(agent, mode=mode, run_config=replace(CONFIG, model_provider=Provider(model)))
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert verdict.reason == "tool_loop.no_progress"
+    assert ran == ["x", "x"]
+    stopped, beside = outputs(result.to_input_list())[-2:]
+    assert "Repeating it will not help" in stopped
+    assert "because the run ended" in beside
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,10 @@ class Final:
         """
         if self.unheard is not None:
             yield from _heard(self.unheard, len(self.output) - 1)
-        response = self.natives[-1] if self.natives else _empty(response_id)
-        if not self.as_it_came:
-            update = {"output": list(self.output), "usage": _sum([n.usage for n in self.natives])}
-            response = response.model_copy(update=update)
+        last = self.natives[-1] if self.natives else _empty(response_id)
+        update = {"output": list(self.output), "usage": _sum([n.usage for n in self.natives])}
         yield ResponseCompletedEvent(
-            response=response, sequence_number=0, type="response.completed"
+            response=last.model_copy(update=update), sequence_number=0, type="response.completed"
         )
 
 

@@ -9,14 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pydantic import BaseModel
 
 from loopguard_core.fingerprint import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "Call",
@@ -171,13 +168,16 @@ def content_of(value: object) -> Content:
     return Content("".join(texts), tuple(kind(part) for part in others), identity)
 
 
-def spoken(item: object) -> Iterator[tuple[str, str]]:
-    """Yield the channel and the text of everything that an item of a reply says."""
-    type_name = kind(item)
-    if type_name == "reasoning":
-        yield "reasoning", thought(item)
-    elif type_name == "message":
-        yield "content", content_of(field(item, "content")).text
+def spoken(item: object, index: int) -> tuple[str, str]:
+    """Return the channel and the text of what an item of a reply says; its place names a call."""
+    match kind(item):
+        case "reasoning":
+            return "reasoning", thought(item)
+        case "message":
+            return "content", content_of(field(item, "content")).text
+        case name:
+            written = [field(item, key) for key in _LOCAL_CALLS.get(name, ())]
+            return f"tool:{index}", next((text for text in written if isinstance(text, str)), "")
 
 
 def thought(item: object) -> str:

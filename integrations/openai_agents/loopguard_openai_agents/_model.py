@@ -136,6 +136,7 @@ class GuardedModel(Model):
                 prompt,
             )
         )
+        reader = None
         try:
             asked = next(steps)
             while True:
@@ -148,6 +149,9 @@ class GuardedModel(Model):
                 asked = steps.send(reader.said)
         except StopIteration as done:
             final: Final = done.value
+            if final.as_it_came and reader is not None and reader.last is not None:
+                yield reader.last
+                return
             for event in final.events(previous_response_id or ""):
                 yield event
 

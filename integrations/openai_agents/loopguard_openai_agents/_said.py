@@ -78,9 +78,9 @@ class ReplyReader:
 
     def whole(self, response: ModelResponse) -> Said:
         """Read a reply that came in one piece."""
-        for item in response.output:
-            for channel, text in spoken(item):
-                self._feed(text, channel)
+        for index, item in enumerate(response.output):
+            channel, text = spoken(item, index)
+            self._feed(text, channel)
             self._finished(item)
             if self._halted:
                 return self.cut()

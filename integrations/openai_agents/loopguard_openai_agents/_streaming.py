@@ -31,6 +31,8 @@ class StreamReader:
         self._reader = ReplyReader(watch)
         self.said: Said | None = None
         """The reply, once it is over; None if it ended without being complete."""
+        self.last: TResponseStreamEvent | None = None
+        """The event that completed it."""
 
     async def events(
         self, source: AsyncIterator[TResponseStreamEvent]
@@ -48,6 +50,8 @@ class StreamReader:
                     yield event
                 elif said.cut:
                     break
+                else:
+                    self.last = event
         if self.said is not None and self.said.kept is not None:
             yield finished(self.said.kept, 0)
 
