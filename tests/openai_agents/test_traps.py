@@ -29,6 +29,7 @@ from openai.types.responses import (
     ResponseFunctionWebSearch,
     ResponseOutputItemDoneEvent,
     ResponseReasoningItem,
+    ResponseTextDeltaEvent,
 )
 from openai.types.responses.response_reasoning_item import Summary
 from pydantic import BaseModel
@@ -221,6 +222,33 @@ def test_oa8_a_cut_stream_is_finished_as_a_response_has_to_be() -> None:
     assert call.name == "search"
     done = [data.item for data in raw if data.type == "response.output_item.done"]
     assert kept in done
+
+
+def test_oa8_a_provider_is_left_where_its_reply_goes_round() -> None:
+    """OA8: of 5,000 pieces a few hundred are read, and the connection is closed at once."""
+    read: list[int] = []
+    closed: list[bool] = []
+
+    async def pieces(_call: Any) -> Any:
+        try:
+            for number in range(5_000):
+                read.append(number)
+                yield ResponseTextDeltaEvent(
+                    content_index=0,
+                    delta=LOOPING_TEXT[number % 44 : number % 44 + 1],
+                    item_id="m",
+                    logprobs=[],
+                    output_index=0,
+                    sequence_number=number,
+                    type="response.output_text.delta",
+                )
+        finally:
+            closed.append(True)
+
+    agent = guard_agent(agent_of([ModelStep.stream(pieces), *saying("Done.")]))
+    assert run(agent, mode="run_streamed").final_output == "Done."
+    assert len(read) < 1_000
+    assert closed == [True]
 
 
 @pytest.mark.parametrize("mode", MODES)

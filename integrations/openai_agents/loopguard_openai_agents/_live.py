@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from loopguard_core import Action, Verdict
-from loopguard_core.guard.guidance import append_guidance, unexecuted_text
+from loopguard_core.guard.guidance import unexecuted_text
 
 from ._convert import NeutralThread
-from ._items import Call, call_in, field, is_hosted, result_in
+from ._items import Call, call_in, is_hosted, result_in
+from ._notes import Note, user_note, with_notes
 from ._replay import judge_hosted, newest_batch, rebuilt
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from ._replay import Approved
 
-__all__ = ["Judged", "LiveRun", "user_note"]
+__all__ = ["Judged", "LiveRun"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class LiveRun:
         self.calls: list[Call] = []
         self.halt: tuple[Verdict, Call | None] | None = None
         """Why the run ends although the calls of its last reply are still to be answered."""
-        self.is_delta = False
+        self._is_delta = False
         self._sent_ids: Counter[str | None] = Counter()
         self._step: Sequence[object] = ()
         self._ahead = False
@@ -69,7 +70,7 @@ class LiveRun:
         self._neutral = NeutralThread(())
         self._said: Sequence[object] = ()
         self._verdict = Verdict()
-        self._notes: list[tuple[str, str | None]] = []
+        self._notes: list[Note] = []
         self._pending: list[TResponseInputItem] = []
         self._sending: list[TResponseInputItem] = []
 
@@ -91,13 +92,13 @@ class LiveRun:
         if items is self._step:
             return self._verdict
         self._step = items
-        batch, self.is_delta = newest_batch(items, self.calls)
+        batch, self._is_delta = newest_batch(items, self.calls)
         if self._ahead:
             self._ahead = False
             return self._verdict
         self._sending, self._pending = self._pending, []
         self._notes, self.halt = [], None
-        self._thread = [*self._thread, *self._said, *items] if self.is_delta else list(items)
+        self._thread = [*self._thread, *self._said, *items] if self._is_delta else list(items)
         self._neutral = NeutralThread(self._thread, before=self._neutral)
         self._said = ()
         for call, item in batch.results():
@@ -126,19 +127,8 @@ class LiveRun:
         return self.run.watch_reply(self.thread())
 
     def with_notes(self, items: Sequence[TResponseInputItem]) -> list[TResponseInputItem]:
-        """Return *items* with what the model is to be told in this step; they stay as they are.
-
-        A note about a result stands behind it; with a history that the server keeps, where items
-        must not be edited, and in any other case it is a message at the end.
-        """
-        sent = list(items)
-        for text, call_id in self._notes:
-            place = None if self.is_delta else _place_of(sent, call_id)
-            if place is None:
-                sent.append(user_note(text))
-            else:
-                sent[place] = _with_note(sent[place], text)
-        return [*sent, *self._sending]
+        """Return *items* with what the model is to be told in this step; they stay as they are."""
+        return [*with_notes(items, self._notes, editable=not self._is_delta), *self._sending]
 
     def judge(self, said: Sequence[object]) -> Judged:
         """Judge all calls of a reply, in their order, before any of them runs."""
@@ -199,24 +189,3 @@ class LiveRun:
     def _note(self, verdict: Verdict, call_id: str | None = None) -> None:
         if verdict.guidance and verdict.action is not Action.HALT:
             self._notes.append((verdict.guidance, call_id))
-
-
-def user_note(text: str) -> TResponseInputItem:
-    """Return a message that tells the model *text*."""
-    return {"role": "user", "content": text}
-
-
-def _place_of(items: Sequence[object], call_id: str | None) -> int | None:
-    """Return where the newest text result of *call_id* stands."""
-    if call_id is None:
-        return None
-    for place in range(len(items) - 1, -1, -1):
-        if field(items[place], "call_id") == call_id:
-            return place if isinstance(field(items[place], "output"), str) else None
-    return None
-
-
-def _with_note(item: TResponseInputItem, text: str) -> TResponseInputItem:
-    edited = dict(cast("dict[str, object]", item))
-    edited["output"] = append_guidance(str(edited["output"]), text)
-    return cast("TResponseInputItem", edited)

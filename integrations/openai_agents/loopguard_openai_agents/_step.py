@@ -18,7 +18,7 @@ from loopguard_core.guard.guidance import answer_instruction, halt_text, unexecu
 from ._closing import closed, local_call, without
 from ._final import Final
 from ._halt import AgentLoopDetected, FinalMessage, message
-from ._live import user_note
+from ._notes import user_note
 from ._request import Asked
 from ._said import Said
 from ._tools import is_guarded
