@@ -16,6 +16,11 @@ MODES = {
     "llamaindex": tuple(
         f"{agent}{how}" for agent in ("function", "react", "workflow") for how in ("", "-streamed")
     ),
+    "openai_agents": tuple(
+        f"{shape}{mode}"
+        for shape in ("", "handoffs-")
+        for mode in ("run", "run_sync", "run_streamed")
+    ),
 }
 FRAMEWORK_DRIVERS = [f"{framework}-{mode}" for framework, modes in MODES.items() for mode in modes]
 
@@ -23,6 +28,7 @@ ONE_CALL = "a ReAct reply has one action, and this row needs several calls in on
 NO_TEXT = (
     "a ReAct reply has a thought whether it wants or not, so text beside a call is not compared"
 )
+HAND_OFF_FIRST = "the hand-off is a call of the turn, so its window fills one call later"
 INEXPRESSIBLE = {
     ("llamaindex-react", "rewording-the-text-around-the-same-call-does-not-hide-it"): NO_TEXT,
     ("llamaindex-react", "a-batch-over-different-items-runs-whole"): ONE_CALL,
@@ -34,8 +40,11 @@ INEXPRESSIBLE = {
         "the-fourth-equal-call-of-a-batch-is-blocked-and-its-siblings-run",
     ): ONE_CALL,
     ("llamaindex-react", "a-storm-of-equal-calls-is-answered-not-ended"): ONE_CALL,
+    ("openai_agents-handoffs", "two-calls-that-alternate-are-ended"): HAND_OFF_FIRST,
+    ("openai_agents-handoffs", "three-calls-that-take-turns-are-ended"): HAND_OFF_FIRST,
+    ("openai_agents-handoffs", "the-same-pair-of-calls-at-once-is-ended"): HAND_OFF_FIRST,
 }
-"""Rows that a driver cannot express, each with the reason; a name stands for all its modes."""
+"""Rows that a driver cannot express as they are written, by the start of its name, and why."""
 
 
 def rows(*names: str) -> list[object]:
@@ -44,7 +53,7 @@ def rows(*names: str) -> list[object]:
         pytest.param(scenario, name, marks=marks(name), id=f"{scenario.id}-{name}")
         for scenario in SCENARIOS
         for name in names
-        if (name.removesuffix("-streamed"), scenario.id) not in INEXPRESSIBLE
+        if not any(name.startswith(start) and scenario.id == row for start, row in INEXPRESSIBLE)
     ]
 
 
@@ -79,6 +88,19 @@ def test_a_scenario_has_the_outcome_that_is_written_down(scenario: Scenario, nam
 def test_a_framework_gives_the_verdicts_of_the_core(scenario: Scenario, name: str) -> None:
     """The same conversation gets the same findings and verdicts, one by one, everywhere."""
     assert report(name, scenario.id).verdicts == report("core", scenario.id).verdicts
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=marks(name)) for name in FRAMEWORK_DRIVERS]
+)
+def test_a_row_that_differs_still_ends_in_the_same_way(name: str) -> None:
+    """Where a hand-off comes first, something is found later, but the same becomes of the run."""
+    for (start, row), reason in INEXPRESSIBLE.items():
+        if name.startswith(start) and reason is HAND_OFF_FIRST:
+            scenario = next(scenario for scenario in SCENARIOS if scenario.id == row)
+            outcome = report(name, row).outcome
+            assert outcome != scenario.expect, f"{row} can be expressed: take it off"
+            assert outcome.end == scenario.expect.end
 
 
 def test_the_table_is_large_enough_and_half_of_it_is_healthy() -> None:

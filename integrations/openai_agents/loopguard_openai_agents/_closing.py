@@ -1,0 +1,69 @@
+"""The items of a reply as an input in which calls that were not executed are answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from agents import ModelResponse, Usage
+
+from ._items import call_in, is_hosted, kind
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping, Sequence
+
+    from agents import TResponseInputItem
+
+    from ._items import Call
+
+__all__ = ["closed", "local_call", "without"]
+
+# The calls that a text can answer.
+_ANSWERS: Final = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+
+
+def local_call(item: object) -> Call | None:
+    """Return the call that *item* is if it runs on this side, hand-offs included."""
+    return None if is_hosted(item) else call_in(item)
+
+
+def without(output: Sequence[Any], dropped: Container[str | None]) -> list[Any]:
+    """Return *output* without the calls whose ids are *dropped*, nor the reasoning that led there.
+
+    A provider refuses reasoning without the item that followed it.
+    """
+    kept: list[Any] = []
+    for item in output:
+        call = local_call(item)
+        if call is None or call.call_id not in dropped:
+            kept.append(item)
+            continue
+        while kept and kind(kept[-1]) == "reasoning":
+            kept.pop()
+    return kept
+
+
+def closed(
+    said: Sequence[Any], reasons: Mapping[str | None, str], *, only_answers: bool
+) -> list[TResponseInputItem]:
+    """Return what a model reads of its reply.
+
+    Args:
+        said: The items of the reply.
+        reasons: For each call that was not executed what the model reads in place of a result.
+        only_answers: True if the server has the reply itself already.
+    """
+    named = [(item, local_call(item)) for item in said]
+    calls = [(kind(item), call) for item, call in named if call and call.call_id in reasons]
+    answers = [
+        {"type": _ANSWERS[name], "call_id": call.call_id, "output": reasons[call.call_id]}
+        for name, call in calls
+        if name in _ANSWERS
+    ]
+    lost = {call.call_id for name, call in calls if name not in _ANSWERS}
+    reply = (
+        [] if only_answers else ModelResponse(without(said, lost), Usage(), None).to_input_items()
+    )
+    return [*reply, *cast("list[TResponseInputItem]", answers)]

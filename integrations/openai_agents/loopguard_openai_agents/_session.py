@@ -1,0 +1,96 @@
+"""`TrimmedSession`: any session of the SDK, read within a token budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._trim import InputTrimmer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agents import Session, SessionSettings, TResponseInputItem
+
+    from loopguard_core.thread import TrimPlan
+    from loopguard_core.tokens import Estimator
+
+__all__ = ["TrimmedSession"]
+
+
+class TrimmedSession:
+    """A session whose history fits a budget when it is read; what is stored stays whole.
+
+        session = TrimmedSession(SQLiteSession("user-1"), max_tokens=8_000)
+        result = await Runner.run(agent, "...", session=session)
+
+    The oldest exchanges are left out: a reply goes with its calls, their results, and the
+    reasoning in front of them. System messages and a compaction at the head, pinned items, the
+    newest exchange, and if possible the newest message of a person stay. Everything else that
+    *session* can do, this one can do. The new input of a run is not part of the history, nor of
+    the budget. A conversation that the server keeps has no session, so nothing of it is rewritten.
+
+    Args:
+        session: Where the history is stored.
+        max_tokens: The budget for the history, at least 1.
+        estimate: Names the tokens of a message; None counts with tiktoken where its vocabulary
+            is on the machine, else by characters.
+        pinned: Says of an item whether it must stay.
+
+    Raises:
+        pydantic.ValidationError: *max_tokens* cannot be used.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        max_tokens: int,
+        estimate: Estimator | None = None,
+        pinned: Callable[[TResponseInputItem], bool] | None = None,
+    ) -> None:
+        self._session = session
+        self._trimmer = InputTrimmer(max_tokens=max_tokens, estimate=estimate, pinned=pinned)
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session that is wrapped."""
+        return self._session.session_id
+
+    @session_id.setter
+    def session_id(self, value: str) -> None:
+        self._session.session_id = value
+
+    @property
+    def session_settings(self) -> SessionSettings | None:
+        """The settings of the session that is wrapped."""
+        return self._session.session_settings
+
+    @session_settings.setter
+    def session_settings(self, value: SessionSettings | None) -> None:
+        self._session.session_settings = value
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """Return the newest items that fit, at most *limit* of them before trimming."""
+        return self._trimmer.fitting(await self._session.get_items(limit))
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Store *items*."""
+        await self._session.add_items(items)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Remove and return the newest item that is stored."""
+        return await self._session.pop_item()
+
+    async def clear_session(self) -> None:
+        """Remove everything that is stored."""
+        await self._session.clear_session()
+
+    async def plan(self) -> TrimPlan:
+        """Say what reading would keep, and at what price; positions are those of the items."""
+        return self._trimmer.plan(await self._session.get_items())
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the session has
+        """Return what else the session has, as one that compacts itself does."""
+        if name == "_session":  # a copy that is being made has nothing yet
+            raise AttributeError(name)
+        return getattr(self._session, name)

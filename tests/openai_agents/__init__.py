@@ -1,0 +1,1 @@
+"""Tests of the OpenAI Agents SDK adapter: real runs of `Runner` on the SDK's scripted model."""

@@ -1,0 +1,606 @@
+"""The traps of the Agents SDK, numbered; each was met in its source or in a run."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from agents import (
+    Agent,
+    MaxTurnsExceeded,
+    Model,
+    ModelProvider,
+    ModelRetrySettings,
+    ModelSettings,
+    RunHooks,
+    Runner,
+    SQLiteSession,
+    ToolsToFinalOutputResult,
+    WebSearchTool,
+    handoff,
+)
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from openai.types.responses import (
+    Response,
+    ResponseCompletedEvent,
+    ResponseFunctionWebSearch,
+    ResponseOutputItemDoneEvent,
+    ResponseReasoningItem,
+    ResponseTextDeltaEvent,
+)
+from openai.types.responses.response_reasoning_item import Summary
+from pydantic import BaseModel
+
+from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_openai_agents import (
+    AgentLoopDetected,
+    GuardedModel,
+    LoopGuardHooks,
+    guard_agent,
+    guarded_run,
+    halted_by,
+)
+
+from .harness import (
+    CONFIG,
+    LOOPING_TEXT,
+    MODES,
+    agent_of,
+    blocking_guard,
+    calling,
+    outputs,
+    run,
+    saying,
+    search_tool,
+    streamed,
+)
+from .servers import search_server
+
+if TYPE_CHECKING:
+    from agents import RunContextWrapper
+
+TWO_MODES = ("run", "run_streamed")
+
+
+@pytest.mark.parametrize("mode", TWO_MODES)
+def test_oa1_a_hook_is_shown_the_very_list_that_the_model_gets(mode: str) -> None:
+    """OA1: a model has no run context; the list of its input is what links it to its run."""
+    seen: list[list[Any]] = []
+    asked: list[list[Any]] = []
+
+    class Hooks(RunHooks[Any]):
+        async def on_llm_start(self, _context: Any, _agent: Any, _prompt: Any, items: Any) -> None:
+            seen.append(items)
+
+    class Model(ScriptedModel):
+        async def get_response(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append(kwargs["input"])
+            return await super().get_response(*args, **kwargs)
+
+        def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append(args[1])
+            return super().stream_response(*args, **kwargs)
+
+    search, _ = search_tool()
+    agent = Agent(name="a", model=Model([*calling(1), *saying("Done.")]), tools=[search])
+    run(agent, mode=mode, hooks=Hooks())
+    assert len(seen) == len(asked) == 2
+    assert all(a is b for a, b in zip(seen, asked, strict=True))
+
+
+@pytest.mark.parametrize("mode", TWO_MODES)
+def test_oa2_a_guarded_model_passes_every_argument_on(mode: str) -> None:
+    """OA2: the SDK calls `get_response` by keywords and `stream_response` by position."""
+    search, _ = search_tool()
+    inner = ScriptedModel(saying("Done."))
+    agent = Agent(
+        name="a",
+        instructions="Be brief.",
+        model=GuardedModel(inner),
+        tools=[search],
+        model_settings=ModelSettings(temperature=0.5),
+        handoffs=[Agent(name="b")],
+        output_type=str,
+    )
+    run(agent, mode=mode, conversation_id="conv")
+    (call,) = inner.calls
+    assert call.system_instructions == "Be brief."
+    assert call.model_settings.temperature == 0.5
+    assert [tool.name for tool in call.tools] == ["search"]
+    assert [h.agent_name for h in call.handoffs] == ["b"]
+    assert call.conversation_id == "conv"
+    assert call.previous_response_id is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa3_equal_calls_of_one_turn_are_judged_before_any_of_them_runs(mode: str) -> None:
+    """OA3: a turn's tools run at the same time, so a guardrail alone would see none finished."""
+    search, ran = search_tool()
+    storm = [function_call("search", {"q": "x"}, call_id=f"c{n}") for n in range(6)]
+    agent = guard_agent(agent_of([storm, *saying("Done.")], search))
+    result = run(agent, mode=mode)
+    assert ran == ["x"] * 3
+    assert [text.startswith("[loopguard]") for text in outputs(result.to_input_list())] == [
+        *[False] * 3,
+        *[True] * 3,
+    ]
+
+
+def test_oa4_a_refused_call_fires_no_tool_hooks_and_counts_all_the_same() -> None:
+    """OA4: hooks of tools are silent about refused calls; the guard counts what models ask."""
+    started = []
+
+    class Hooks(RunHooks[Any]):
+        async def on_tool_start(self, _context: Any, _agent: Any, tool: Any) -> None:
+            started.append(tool.name)
+
+    search, ran = search_tool()
+    agent = guard_agent(agent_of([*calling(9), *saying("Done.")], search), guard=blocking_guard())
+    result = run(agent, hooks=Hooks())
+    assert len(started) == len(ran) == 2
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert verdict.reason == "tool_loop.no_progress"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa5_hooks_alone_raise_an_exception_of_both_kinds(mode: str) -> None:
+    """OA5: only an `AgentsException` leaves a hook unchanged and with the run's data."""
+    search, ran = search_tool()
+    agent = agent_of(calling(9), search)
+    with pytest.raises(LoopDetected) as caught:
+        run(agent, mode=mode, hooks=LoopGuardHooks())
+    assert isinstance(caught.value, AgentLoopDetected)
+    assert caught.value.verdict.reason == "thread.repeated_suffix"
+    assert caught.value.run_data is not None
+    assert len(caught.value.run_data.new_items) == 2 * len(ran) == 10
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("on_halt", ["end", "answer", "raise"])
+def test_oa6_hand_offs_back_and_forth_are_ended(mode: str, on_halt: Any) -> None:
+    """OA6: hand-offs are no tools, so no guardrail sees them; they are calls all the same."""
+    here, there = ScriptedModel(), ScriptedModel()
+    for n in range(9):
+        here.enqueue([function_call("transfer_to_there", {}, call_id=f"h{n}")])
+        there.enqueue([function_call("transfer_to_here", {}, call_id=f"t{n}")])
+    first, second = Agent(name="here", model=here), Agent(name="there", model=there)
+    first.handoffs, second.handoffs = [second], [handoff(first)]
+    guarded = guard_agent(first, guard=LoopGuard(policy=Policy(on_halt=on_halt)))
+    if on_halt == "raise":
+        with pytest.raises(AgentLoopDetected) as caught:
+            run(guarded, mode=mode, max_turns=30)
+        assert caught.value.verdict.reason == "tool_loop.ping_pong"
+        return
+    result = run(guarded, mode=mode, max_turns=30)
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert verdict.reason == "tool_loop.ping_pong"
+    assert len(here.calls) + len(there.calls) < 10
+    assert first.handoffs == [second]
+    assert first.model is here
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa7_what_hooks_tell_the_model_is_sent_and_not_stored(mode: str) -> None:
+    """OA7: the list that `on_llm_start` gets is sent; another one is stored."""
+    search, _ = search_tool()
+    model = ScriptedModel([*calling(4), *saying("Done.")])
+    session = SQLiteSession("s")
+    result = run(
+        Agent(name="a", model=model, tools=[search]),
+        mode=mode,
+        hooks=LoopGuardHooks(),
+        session=session,
+    )
+    told = [item for call in model.calls for item in call.input if "[loopguard]" in str(item)]
+    assert len(told) == 1
+    assert "[loopguard]" not in str(result.to_input_list())
+    assert "[loopguard]" not in str(asyncio.run(session.get_items()))
+    session.close()
+
+
+def test_oa8_a_cut_stream_is_finished_as_a_response_has_to_be() -> None:
+    """OA8: a stream that ends without its last event is an error to the SDK."""
+    search, _ = search_tool()
+    inner = ScriptedModel([*saying("Well. " + LOOPING_TEXT), *calling(1), *saying("Done.")])
+    agent = guard_agent(Agent(name="a", model=inner, tools=[search]))
+    events: list[Any] = []
+    result = asyncio.run(
+        streamed(lambda: Runner.run_streamed(agent, "Go.", run_config=CONFIG), events)
+    )
+    raw = [event.data for event in events if event.type == "raw_response_event"]
+    completed = [data for data in raw if data.type == "response.completed"]
+    assert result.final_output == "Done."
+    assert len(completed) == len(result.raw_responses) == 2
+    kept, call = completed[0].response.output
+    assert kept.content[0].text.startswith("Well. I will check")
+    assert len(kept.content[0].text) < len(LOOPING_TEXT) / 2
+    assert call.name == "search"
+    done = [data.item for data in raw if data.type == "response.output_item.done"]
+    assert kept in done
+
+
+def test_oa8_a_provider_is_left_where_its_reply_goes_round() -> None:
+    """OA8: of 5,000 pieces a few hundred are read, and the connection is closed at once."""
+    read: list[int] = []
+    closed: list[bool] = []
+
+    async def pieces(_call: Any) -> Any:
+        try:
+            for number in range(5_000):
+                read.append(number)
+                yield ResponseTextDeltaEvent(
+                    content_index=0,
+                    delta=LOOPING_TEXT[number % 44 : number % 44 + 1],
+                    item_id="m",
+                    logprobs=[],
+                    output_index=0,
+                    sequence_number=number,
+                    type="response.output_text.delta",
+                )
+        finally:
+            closed.append(True)
+
+    agent = guard_agent(agent_of([ModelStep.stream(pieces), *saying("Done.")]))
+    assert run(agent, mode="run_streamed").final_output == "Done."
+    assert len(read) < 1_000
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa9_a_model_that_sends_a_call_id_again_is_stopped(mode: str) -> None:
+    """OA9: the SDK takes such a call for a replay: it asks the model on and runs no tool."""
+    search, ran = search_tool()
+    again = [[function_call("search", {"q": "x"}, call_id="same")] for _ in range(20)]
+    result = run(guard_agent(agent_of(again, search)), mode=mode, max_turns=30)
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert verdict.reason == "tool_loop.no_progress"
+    assert len(ran) == 1
+    assert len(result.raw_responses) <= 10
+
+
+def web_search(query: str, number: int) -> ResponseFunctionWebSearch:
+    """Return a search that the provider ran."""
+    action = {"type": "search", "query": query}
+    return ResponseFunctionWebSearch.model_validate(
+        {"id": f"ws{number}", "type": "web_search_call", "status": "completed", "action": action}
+    )
+
+
+def streaming(items: list[Any]) -> Any:
+    """Return the stream of a reply with calls of the provider, which no script makes by itself."""
+
+    async def events(_call: Any) -> Any:
+        for index, item in enumerate(items):
+            yield ResponseOutputItemDoneEvent(
+                item=item,
+                output_index=index,
+                sequence_number=index,
+                type="response.output_item.done",
+            )
+        response = Response.model_construct(id="r", output=items, usage=None)
+        yield ResponseCompletedEvent.model_construct(
+            response=response, sequence_number=len(items), type="response.completed"
+        )
+
+    return events
+
+
+@pytest.mark.parametrize("mode", TWO_MODES)
+@pytest.mark.parametrize("kind", ["equal", "different"])
+def test_oa10_a_provider_that_searches_in_a_circle_within_one_reply_is_stopped(
+    kind: str, mode: str
+) -> None:
+    """OA10: calls of the provider never come to the runner; they are seen in the reply alone."""
+    queries = ["x" if kind == "equal" else f"x{n}" for n in range(40)]
+    searches = [web_search(query, n) for n, query in enumerate(queries)]
+    reply = [*searches, assistant_message("Found.")]
+    step = reply if mode == "run" else ModelStep.stream(streaming(reply))
+    agent = agent_of([step, *saying("Done.")], WebSearchTool())
+    result = run(guard_agent(agent), mode=mode)
+    if kind == "equal":
+        assert result.final_output == "Done."
+        assert len(result.raw_responses[-1].output) < 3
+    else:
+        assert result.final_output == "Found."
+        assert halted_by(result) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa11_a_blocked_hand_off_is_answered_although_no_guardrail_can(mode: str) -> None:
+    """OA11: the runner would make it, so the model is asked again, and reads why, before that."""
+    here, there = ScriptedModel(), ScriptedModel()
+    for n in range(3):
+        here.enqueue([function_call("transfer_to_there", {}, call_id=f"h{n}")])
+        there.enqueue([function_call("transfer_to_here", {}, call_id=f"t{n}")])
+    here.enqueue([assistant_message("I stay.")])
+    first, second = Agent(name="here", model=here), Agent(name="there", model=there)
+    first.handoffs, second.handoffs = [second], [first]
+    result = run(guard_agent(first, guard=blocking_guard()), mode=mode)
+    assert result.final_output == "I stay."
+    assert len(there.calls) == 2
+    assert outputs(here.calls[-1].input)[-1].startswith("[loopguard] This call was not executed")
+    assert "[loopguard]" not in str(result.to_input_list())
+    assert len(result.raw_responses) == 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa11_of_two_equal_hand_offs_the_first_is_made(mode: str) -> None:
+    """OA11: a refused hand-off beside another one is answered in front of whoever comes next."""
+    twice = [function_call("transfer_to_b", {}, call_id=f"h{n}") for n in range(2)]
+    target = Agent(name="b", model=ScriptedModel(saying("Here is b.")))
+    agent = agent_of([twice], handoffs=[target])
+    guard = LoopGuard(policy=Policy(max_unanswered_calls=1))
+    result = run(guard_agent(agent, guard=guard), mode=mode)
+    assert result.final_output == "Here is b."
+    (call,) = target.model.calls
+    assert [item["call_id"] for item in call.input if "output" in item] == ["h0", "h1"]
+    assert "[loopguard]" not in str(result.to_input_list())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa12_a_run_ends_after_its_tools_where_the_model_has_only_a_name(mode: str) -> None:
+    """OA12: a model that is found by name cannot be wrapped; the agent's tools can end its run."""
+    search, ran = search_tool()
+    agent = Agent(name="a", tools=[search], model="by-name")
+    model = ScriptedModel(calling(9))
+    config = replace(CONFIG, model_provider=Provider(model))
+    result = run(guard_agent(agent), mode=mode, run_config=config)
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert verdict.reason == "thread.repeated_suffix"
+    assert result.final_output.startswith("I stopped here")
+    assert len(ran) == 5
+
+
+class Provider(ModelProvider):
+    """Finds one model under any name."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def get_model(self, model_name: str | None) -> Model:
+        """Return the model."""
+        del model_name
+        return self._model
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa12_calls_that_must_not_run_are_answered_before_the_run_ends(mode: str) -> None:
+    """OA12: where the verdict is about a call, its siblings do not run either."""
+    search, ran = search_tool()
+    storm = [
+        function_call("search", {"q": "x"}, call_id="stop"),
+        function_call("search", {"q": "y"}, call_id="beside"),
+    ]
+    model = ScriptedModel([*calling(2), storm])
+    agent = guard_agent(Agent(name="a", tools=[search]), guard=blocking_guard(max_blocks_in_row=1))
+    result = run(agent, mode=mode, run_config=replace(CONFIG, model_provider=Provider(model)))
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert verdict.reason == "tool_loop.no_progress"
+    assert ran == ["x", "x"]
+    stopped, beside = outputs(result.to_input_list())[-2:]
+    assert "Repeating it will not help" in stopped
+    assert "because the run ended" in beside
+
+
+@pytest.mark.parametrize(
+    ("existing", "final"),
+    [
+        ("run_llm_again", "Done."),
+        ("stop_on_first_tool", "nothing for x in 3"),
+        ({"stop_at_tool_names": ["search"]}, "nothing for x in 3"),
+        ({"stop_at_tool_names": ["other"]}, "Done."),
+        (
+            lambda _, results: ToolsToFinalOutputResult(True, results[0].output + "!"),
+            "nothing for x in 3!",
+        ),
+    ],
+)
+def test_oa12_the_agents_own_behaviour_stays(existing: Any, final: str) -> None:
+    """OA12: what the user chose about tools goes on to hold in a run that is not stopped."""
+    search, _ = search_tool()
+    hooks = LoopGuardHooks()
+    agent = agent_of([*calling(1), *saying("Done.")], search)
+    agent.tool_use_behavior = hooks.tool_use_behavior(existing)
+    assert run(agent, hooks=hooks).final_output == final
+
+
+class Answer(BaseModel):
+    """An output type that is no text."""
+
+    known: str
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa13_no_value_of_an_output_type_is_made_up(mode: str) -> None:
+    """OA13: our words are no value of the agent's output type; the model's answer is one."""
+    search, _ = search_tool()
+    script = [*calling(5), *saying('{"known": "nothing"}')]
+    with pytest.raises(AgentLoopDetected):
+        run(guard_agent(agent_of(script, search, output_type=Answer)), mode=mode)
+    answering = LoopGuard(policy=Policy(on_halt="answer"))
+    result = run(
+        guard_agent(agent_of(script, search, output_type=Answer), guard=answering), mode=mode
+    )
+    assert result.final_output == Answer(known="nothing")
+    assert halted_by(result) is not None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa14_what_a_refused_model_reads_is_the_guidance(mode: str) -> None:
+    """OA14: the text of an error that a tool raises is redacted; that of a rejection is not."""
+    search, ran = search_tool()
+    agent = agent_of([*calling(3), *saying("Done.")], search)
+    result = run(guard_agent(agent, guard=blocking_guard()), mode=mode)
+    assert len(ran) == 2
+    assert "This call was not executed" in outputs(result.to_input_list())[-1]
+    (found,) = (r.output.output_info for r in result.tool_input_guardrail_results[-1:])
+    assert found["detector"] == "tool_loop.no_progress"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa15_reasoning_does_not_stay_without_the_call_it_led_to(mode: str) -> None:
+    """OA15: a provider refuses reasoning whose follower is missing."""
+    search, _ = search_tool()
+    thought = ResponseReasoningItem(
+        id="rs", type="reasoning", summary=[Summary(text="Hm.", type="summary_text")]
+    )
+    script = [[thought, *step] for step in calling(9)]
+    guard = blocking_guard(max_blocks_in_row=1)
+    items = run(guard_agent(agent_of(script, search), guard=guard), mode=mode).to_input_list()
+    kinds = [item.get("type", "message") for item in items]
+    assert kinds[-2:] == ["function_call_output", "message"]
+    assert kinds.count("reasoning") == kinds.count("function_call") == 2
+
+
+def test_oa16_two_runs_at_once_do_not_see_each_other_and_nothing_is_left() -> None:
+    """OA16: the usage object tells runs apart, and is held weakly."""
+    search, _ = search_tool()
+    hooks = LoopGuardHooks()
+    shared = hooks.guard_agent(agent_of([], search))
+
+    async def main() -> list[Any]:
+        runs = []
+        for script in ([*calling(9)], [*calling(2), *saying("Done.")]):
+            agent = shared.clone(model=hooks.guard_model(ScriptedModel(script)))
+            runs.append(Runner.run(agent, "Go.", hooks=hooks, run_config=CONFIG))
+        return await asyncio.gather(*runs)
+
+    stuck, healthy = asyncio.run(main())
+    assert halted_by(stuck) is not None
+    assert healthy.final_output == "Done."
+    assert halted_by(healthy) is None
+    assert len(hooks.runs) == 2
+    del stuck, healthy
+    gc.collect()
+    assert len(hooks.runs) == 0
+
+
+def test_oa17_an_agent_that_is_a_tool_has_a_thread_of_its_own() -> None:
+    """OA17: a nested run shares the usage object of the run that it is a tool of."""
+    search, ran = search_tool()
+    hooks = LoopGuardHooks()
+    inner = hooks.guard_agent(
+        Agent(name="inner", model=ScriptedModel([*calling(9)]), tools=[search])
+    )
+    ask = inner.as_tool("ask", "Ask.", hooks=hooks)
+    outer = hooks.guard_agent(agent_of([*calling(1, name="ask", input="?"), *saying("Done.")], ask))
+    result = run(outer, hooks=hooks)
+    assert result.final_output == "Done."
+    assert halted_by(result) is None
+    assert len(ran) == 5
+    assert outputs(result.to_input_list())[0].startswith("I stopped here")
+
+
+@pytest.mark.parametrize("mode", TWO_MODES)
+def test_oa18_a_model_call_that_is_tried_again_counts_once(mode: str) -> None:
+    """OA18: the SDK calls the model again with the same list when a call fails."""
+    search, _ = search_tool()
+    script: list[Any] = [*calling(3), ModelStep.raise_error(ConnectionError("lost")), *calling(9)]
+    settings = ModelSettings(
+        retry=ModelRetrySettings(max_retries=2, backoff={"initial_delay": 0}, policy=lambda _: True)
+    )
+    model = ScriptedModel(script)
+    agent = Agent(name="a", model=model, tools=[search], model_settings=settings)
+    result = run(guard_agent(agent), mode=mode)
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert len(outputs(result.to_input_list())) == 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa19_the_limit_of_turns_is_what_it_was(mode: str) -> None:
+    """OA19: a guard neither adds turns nor uses them up; a cut reply is asked for within its."""
+    search, ran = search_tool()
+    healthy = [[function_call("search", {"q": f"{n}"}, call_id=f"c{n}")] for n in range(9)]
+    with pytest.raises(MaxTurnsExceeded):
+        run(guard_agent(agent_of(healthy, search)), mode=mode, max_turns=4)
+    assert len(ran) == 4
+    cut = guard_agent(agent_of(saying(LOOPING_TEXT, LOOPING_TEXT, "Done.")))
+    assert run(cut, mode=mode, max_turns=1).final_output == "Done."
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa20_a_conversation_that_the_server_keeps_is_judged_as_a_whole(mode: str) -> None:
+    """OA20: nothing of what is new is edited, and no call is left open on the server."""
+    search, ran = search_tool()
+    model = ScriptedModel([*calling(5), *saying("What I know.")])
+    agent = guard_agent(Agent(name="a", model=model, tools=[search]))
+    result = run(agent, mode=mode, conversation_id="conv")
+    verdict = halted_by(result)
+    assert verdict is not None
+    assert verdict.reason == "thread.repeated_suffix"
+    assert len(ran) == 5
+    assert result.final_output == "What I know."
+    assert not any("[loopguard]" in text for call in model.calls for text in outputs(call.input))
+    last = model.calls[-1]
+    assert [item["call_id"] for item in last.input if "output" in item] == ["search_4"]
+    assert last.tools == []
+    told = [item for call in model.calls for item in call.input if "role" in item]
+    assert len(told) == 3  # the person, one nudge, and what the last answer is asked for
+
+
+def test_oa21_tools_of_mcp_servers_are_guarded() -> None:
+    """OA21: they are made anew at each turn, and servers take guardrails only in newer versions."""
+    server, ran = search_server()
+    agent = agent_of([*calling(3), *saying("Done.")], mcp_servers=[server])
+    result = run(guard_agent(agent, guard=blocking_guard()))
+    assert len(ran) == 2
+    assert "This call was not executed" in outputs(result.to_input_list())[-1]
+    assert type(agent) is Agent
+
+
+def test_oa22_agents_that_lead_to_each_other_are_copied_once() -> None:
+    """OA22: hand-offs form circles, and may lead to an agent that is only known when asked."""
+    first, second, late = Agent(name="a"), Agent(name="b"), Agent(name="late")
+
+    async def later(_context: RunContextWrapper[Any], _arguments: str) -> Agent[Any]:
+        return late
+
+    first.handoffs = [second]
+    dynamic = handoff(late)
+    dynamic.on_invoke_handoff = later
+    second.handoffs = [first, dynamic]
+    copied = guard_agent(first)
+    other = copied.handoffs[0]
+    assert isinstance(other, Agent)
+    assert other.handoffs[0] is copied
+    assert copied is not first
+    found = asyncio.run(other.handoffs[1].on_invoke_handoff(None, ""))  # type: ignore[union-attr]  # a Handoff
+    assert found is not late
+    assert found.hooks is not None
+
+
+def test_oa23_a_last_event_without_output_still_has_its_items() -> None:
+    """OA23: some providers stream items one by one and leave the last event empty."""
+    inner = ScriptedModel(saying("Done."))
+
+    class Sparse(ScriptedModel):
+        async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+            async for event in inner.stream_response(*args, **kwargs):
+                if isinstance(event, ResponseCompletedEvent):
+                    response = event.response.model_copy(update={"output": []})
+                    yield event.model_copy(update={"response": response})
+                else:
+                    yield event
+
+    agent = guard_agent(Agent(name="a", model=Sparse()))
+    assert run(agent, mode="run_streamed").final_output == "Done."
+
+
+def test_oa24_a_guarded_run_leaves_the_users_agent_alone() -> None:
+    """OA24: agents and tools are shared between runs; only copies are guarded."""
+    search, _ = search_tool()
+    agent = agent_of(saying("Done."), search)
+    before = dict(vars(agent))
+    asyncio.run(guarded_run(agent, "Go.", run_config=CONFIG))
+    assert vars(agent) == before
+    assert search.tool_input_guardrails is None
+    assert search.needs_approval is False
