@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCallResult
+from llama_index.core.llms import MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.workflow import Context
+from pydantic import BaseModel
 
 from loopguard_core import LoopDetected, LoopGuard
-from loopguard_llamaindex import GuardedFunctionAgent, GuardedLLM, LoopGuardMixin
+from loopguard_llamaindex import GuardedFunctionAgent, GuardedLLM, LoopGuardMixin, guard_tools
 from tests.drivers import Ear
 
 from .driver import assert_valid
@@ -254,6 +256,59 @@ def test_an_agent_that_keeps_no_draft_cannot_be_guarded() -> None:
 
     with pytest.raises(TypeError, match="object is neither"):
         draft_of(object(), None)  # type: ignore[arg-type]
+
+
+async def test_equal_ids_in_one_reply_are_two_calls() -> None:
+    """Some providers give no ids worth the name; each call has its own result all the same."""
+    twins = reply("", call("read", "same", path="a"), call("read", "same", path="b"))
+    ear = Ear()
+    runner = agent(*[twins] * 6, tools=[Reader().tool], guard=ear.on(LoopGuard()))
+    assert (await runner.run("Read."))["loopguard"]
+
+
+@pytest.mark.parametrize("on_halt", ["end", "answer", "raise"])
+@pytest.mark.parametrize("kind", ["function", "react"])
+async def test_a_reply_that_is_always_cut_ends_with_a_valid_history(
+    on_halt: str, kind: str
+) -> None:
+    """The third cut ends the run; nobody's memory gets the circles of a protocol."""
+    kept, policy = memory(), guard(on_halt=on_halt)
+    circle = reply(f"Thought: {CIRCLE}")
+    runner: Any = (agent if kind == "function" else react)(circle, guard=policy)
+    try:
+        await runner.run("Say.", memory=kept)
+    except LoopDetected:
+        assert on_halt == "raise"
+    messages = kept.get_all()
+    assert_valid(messages)
+    assert messages[-1].role.value == "assistant"
+    if kind == "react":
+        assert len(messages) == 2
+
+
+async def test_tools_that_are_guarded_otherwise_leave_the_agents_run_alone() -> None:
+    """The agent's guard decides, whatever guard its tools were given."""
+    reader = Reader()
+    tools = guard_tools([reader.tool], guard=guard(max_unheeded_nudges=9))
+    runner = agent(READ, tools=tools, guard=guard(on_halt="raise"))
+    with pytest.raises(LoopDetected):
+        await runner.run("Read.")
+    assert reader.ran == 5
+
+
+class Poem(BaseModel):
+    """What a structured answer holds."""
+
+    title: str
+
+
+async def test_structured_output_comes_from_the_model_inside() -> None:
+    """A guarded agent gives structured answers as its model does."""
+    llm = MockLLM()
+    assert GuardedLLM(llm=llm).structured_predict.__doc__
+    runner = agent(DONE, structured_output_fn=lambda _messages: {"title": "x"})
+    output = await runner.run("Write.")
+    assert output.get_pydantic_model(Poem) == Poem(title="x")
 
 
 def test_defaults_are_the_plain_guard() -> None:

@@ -115,12 +115,12 @@ class LoopGuardMixin(BaseWorkflowAgent):
         state = await load_state(ctx.store, self.guard, keeper="agent")
         if state is None:
             return
-        came = {result.tool_id: result.tool_output for result in results}
-        state.results = [
-            [*call, result_of(came[call[0]].blocks), came[call[0]].is_error]
-            for call in state.calls
-            if call[0] in came
-        ]
+        came = [(result.tool_id, result.tool_output) for result in results]
+        for call in state.calls:
+            place = next((i for i, (call_id, _) in enumerate(came) if call_id == call[0]), None)
+            if place is not None:  # taken out, because ids may come twice
+                _, output = came.pop(place)
+                state.results.append([*call, result_of(output.blocks), output.is_error])
         await save_state(ctx.store, state)
 
     def _askable(self, tools: Sequence[AsyncBaseTool]) -> Iterator[str]:
@@ -131,7 +131,7 @@ class LoopGuardMixin(BaseWorkflowAgent):
     async def _state(self, ctx: AgentContext, llm_input: Sequence[ChatMessage]) -> RunState:
         """Return the run's state; a run that has made no step yet begins with a person's turn."""
         known = await load_state(ctx.store, self.guard, keeper="agent")
-        if known is not None and await ctx.store.get("num_iterations", default=0):
+        if known is not None and await ctx.store.get("num_iterations", default=None) != 0:
             return known
         state = RunState(self.guard) if known is None else known
         thread = [message for message in llm_input if message.role != MessageRole.SYSTEM]

@@ -27,8 +27,8 @@ class Draft(Protocol):
         """Return what the agent said last, without its protocol around it."""
         ...
 
-    async def keep(self, texts: list[str]) -> None:
-        """Put what was said before the latest reply, and was cut, before that reply."""
+    async def keep(self, texts: list[str], *, before_last: bool) -> None:
+        """Keep what was said and cut: before the latest reply, or behind everything."""
         ...
 
     async def answer(self, call_id: str, text: str) -> None:
@@ -70,9 +70,9 @@ class ScratchpadDraft(_Stored):
     async def said(self, output: AgentOutput) -> Content:
         return read_message(output.response)
 
-    async def keep(self, texts: list[str]) -> None:
+    async def keep(self, texts: list[str], *, before_last: bool) -> None:
         kept = [ChatMessage(role=MessageRole.ASSISTANT, content=text) for text in texts]
-        await self._add(*kept, before_last=True)
+        await self._add(*kept, before_last=before_last)
 
     async def answer(self, call_id: str, text: str) -> None:
         told = {"tool_call_id": call_id}
@@ -96,7 +96,7 @@ class ReActDraft(_Stored):
             content.text = steps[-1].response
         return content
 
-    async def keep(self, texts: list[str]) -> None:
+    async def keep(self, texts: list[str], *, before_last: bool) -> None:
         """Keep nothing: a reply that was cut is no step of this protocol."""
 
     async def answer(self, call_id: str, text: str) -> None:

@@ -160,6 +160,26 @@ class GuardedLLM(FunctionCallingLLM):
         return self._calling.get_tool_calls_from_response(response, *args, **kwargs)
 
     @override
+    def structured_predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask the model inside, which may have a way of its own; not watched."""
+        return self.llm.structured_predict(*args, **kwargs)
+
+    @override
+    async def astructured_predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask the model inside, which may have a way of its own; not watched."""
+        return await self.llm.astructured_predict(*args, **kwargs)
+
+    @override
+    def stream_structured_predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask the model inside, which may have a way of its own; not watched."""
+        return self.llm.stream_structured_predict(*args, **kwargs)
+
+    @override
+    async def astream_structured_predict(self, *args: Any, **kwargs: Any) -> Any:
+        """Ask the model inside, which may have a way of its own; not watched."""
+        return await self.llm.astream_structured_predict(*args, **kwargs)
+
+    @override
     def _prepare_chat_with_tools(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         raise NotImplementedError("the model inside prepares its own requests")
 

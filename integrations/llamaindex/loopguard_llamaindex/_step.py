@@ -138,14 +138,13 @@ class AgentStep:
                     log.extend([Message.bot(reply.kept_text)])
                     self._extra.append(_said(reply.kept_text))
                 if verdict.action is Action.HALT:
-                    for text in kept:
-                        await self.draft.close(text)
+                    await self.draft.keep(kept, before_last=False)
                     return verdict
                 self._tell(verdict.guidance)
                 continue
             run.reply_done()
             if kept:
-                await self.draft.keep(kept)
+                await self.draft.keep(kept, before_last=True)
             content = await self.draft.said(output)
             content.reasoning = content.reasoning or reply.thought
             log.extend(reply_parts(content, [_requested(call) for call in output.tool_calls]))

@@ -188,10 +188,11 @@ async def tool_run_underway(by_hand: RunByHand, guard: LoopGuard) -> ToolRun:
     store = store_underway()
     if store is None:
         return by_hand
+    asks = guard.policy.on_block == "ask"
     if await keeper_in(store) == "agent":
-        return _RunOfAgent(store, await load_state(store, guard, keeper="agent"))
-    state = await _state_of_turn(store, guard)
-    return _RunOfTools(store, state, asks=guard.policy.on_block == "ask")
+        state = await load_state(store, guard, keeper="agent") if asks else None
+        return _RunOfAgent(store, state)
+    return _RunOfTools(store, await _state_of_turn(store, guard), asks=asks)
 
 
 async def _state_of_turn(store: StateStore[Any], guard: LoopGuard) -> RunState:
