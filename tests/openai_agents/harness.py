@@ -44,6 +44,13 @@ def blocking_guard(*, listeners: tuple[Any, ...] = (), **policy: Any) -> LoopGua
     )
 
 
+WARNING = LoopGuard(
+    policy=Policy(disabled_detectors=NO_THREADS - {"tool_loop.generic_repeat"}),
+    tool_loop=ToolLoopConfig(generic_warn=3),
+)
+"""Warns about the third equal call, and does nothing else."""
+
+
 def search_tool(**options: Any) -> tuple[FunctionTool, list[str]]:
     """Return a tool that finds nothing, and the list of the queries it ran with."""
     ran: list[str] = []

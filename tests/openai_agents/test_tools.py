@@ -19,14 +19,13 @@ from agents import (
 from agents.testing import ModelStep, ScriptedModel, function_call
 
 from loopguard_core import LoopGuard, Policy
-from loopguard_core.tool_loop import ToolLoopConfig
 from loopguard_openai_agents import AgentLoopDetected, GuardedModel, LoopGuardHooks, halted_by
 
 from .harness import (
     CONFIG,
     LOOPING_TEXT,
     MODES,
-    NO_THREADS,
+    WARNING,
     agent_of,
     blocking_guard,
     calling,
@@ -35,11 +34,6 @@ from .harness import (
     saying,
     search_tool,
     streamed,
-)
-
-WARNING = LoopGuard(
-    policy=Policy(disabled_detectors=NO_THREADS - {"tool_loop.generic_repeat"}),
-    tool_loop=ToolLoopConfig(generic_warn=3),
 )
 
 
@@ -248,6 +242,30 @@ def test_hooks_with_guarded_models_still_judge_one_that_is_not() -> None:
     with pytest.raises(AgentLoopDetected):
         run(agent_of(calling(9), search), hooks=hooks)
     assert len(ran) == 5
+
+
+def test_hooks_judge_a_model_that_comes_after_a_guarded_one() -> None:
+    """What a guarded model judged in a run says nothing about the models after it."""
+    search, ran = search_tool()
+    hooks = LoopGuardHooks()
+    target = Agent(name="b", model=ScriptedModel(calling(9)), tools=[search])
+    first = ScriptedModel([[function_call("transfer_to_b", {}, call_id="h")]])
+    agent = Agent(name="a", model=hooks.guard_model(first), handoffs=[target])
+    with pytest.raises(AgentLoopDetected):
+        run(agent, hooks=hooks)
+    assert len(ran) == 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_with_hooks_in_the_run_results_are_stored_as_they_were(mode: str) -> None:
+    """Where hooks see the next input, the note goes there and not behind what is stored."""
+    search, _ = search_tool()
+    hooks = LoopGuardHooks(guard=WARNING)
+    model = ScriptedModel([*calling(4), *saying("Done.")])
+    agent = Agent(name="a", model=model, tools=hooks.guard_tools([search]))
+    result = run(agent, mode=mode, hooks=hooks)
+    assert set(outputs(result.to_input_list())) == {"nothing for x in 3"}
+    assert sum("[loopguard]" in str(call.input) for call in model.calls) == 1
 
 
 def test_the_context_of_a_run_is_never_touched() -> None:

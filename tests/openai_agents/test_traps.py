@@ -48,6 +48,7 @@ from .harness import (
     CONFIG,
     LOOPING_TEXT,
     MODES,
+    WARNING,
     agent_of,
     blocking_guard,
     calling,
@@ -245,10 +246,13 @@ def test_oa8_a_provider_is_left_where_its_reply_goes_round() -> None:
         finally:
             closed.append(True)
 
-    agent = guard_agent(agent_of([ModelStep.stream(pieces), *saying("Done.")]))
+    def again(_call: Any) -> list[Any]:
+        assert closed == [True]
+        return [assistant_message("Done.")]
+
+    agent = guard_agent(agent_of([ModelStep.stream(pieces), ModelStep.respond(again)]))
     assert run(agent, mode="run_streamed").final_output == "Done."
     assert len(read) < 1_000
-    assert closed == [True]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -390,6 +394,20 @@ def test_oa12_calls_that_must_not_run_are_answered_before_the_run_ends(mode: str
     assert "because the run ended" in beside
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_oa12_a_hand_off_has_no_answer_so_the_run_cannot_end_after_it(mode: str) -> None:
+    """OA12: hand-offs are made, whatever tools answer; where nothing else can, hooks raise."""
+    script = [
+        [function_call(f"transfer_to_{b}", {}, call_id=f"{b}{n}")] for n in range(9) for b in "ba"
+    ]
+    first, second = Agent(name="a"), Agent(name="b")
+    first.handoffs, second.handoffs = [second], [first]
+    guard = blocking_guard(max_blocks_in_row=1)
+    config = replace(CONFIG, model_provider=Provider(ScriptedModel(script)))
+    with pytest.raises(AgentLoopDetected):
+        run(guard_agent(first, guard=guard), mode=mode, run_config=config)
+
+
 @pytest.mark.parametrize(
     ("existing", "final"),
     [
@@ -499,6 +517,19 @@ def test_oa17_an_agent_that_is_a_tool_has_a_thread_of_its_own() -> None:
     assert outputs(result.to_input_list())[0].startswith("I stopped here")
 
 
+def test_oa17_what_one_nested_run_did_is_no_evidence_against_the_next() -> None:
+    """OA17: each use of an agent as a tool is a run of its own, also under the same hooks."""
+    search, _ = search_tool()
+    hooks = LoopGuardHooks()
+    model = ScriptedModel([s for n in range(4) for s in (*calling(2), *saying(f"Answer {n}."))])
+    inner = hooks.guard_agent(Agent(name="inner", model=model, tools=[search]))
+    asks = [[function_call("ask", {"input": f"{n}"}, call_id=f"a{n}")] for n in range(4)]
+    ask = inner.as_tool("ask", "Ask.", hooks=hooks)
+    result = run(hooks.guard_agent(agent_of([*asks, *saying("Done.")], ask)), hooks=hooks)
+    assert result.final_output == "Done."
+    assert "[loopguard]" not in str([call.input for call in model.calls])
+
+
 @pytest.mark.parametrize("mode", TWO_MODES)
 def test_oa18_a_model_call_that_is_tried_again_counts_once(mode: str) -> None:
     """OA18: the SDK calls the model again with the same list when a call fails."""
@@ -547,6 +578,18 @@ def test_oa20_a_conversation_that_the_server_keeps_is_judged_as_a_whole(mode: st
     assert len(told) == 3  # the person, one nudge, and what the last answer is asked for
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_oa20_what_is_said_about_a_result_that_is_on_the_server_stands_beside_it(mode: str) -> None:
+    """OA20: the SDK knows items by their identity, and a result that was edited is another one."""
+    search, _ = search_tool()
+    model = ScriptedModel([*calling(3), *saying("Done.")])
+    agent = guard_agent(Agent(name="a", model=model, tools=[search]), guard=WARNING)
+    run(agent, mode=mode, conversation_id="conv")
+    output, note = model.calls[-1].input
+    assert output["output"] == "nothing for x in 3"
+    assert note["content"].startswith("[loopguard]")
+
+
 def test_oa21_tools_of_mcp_servers_are_guarded() -> None:
     """OA21: they are made anew at each turn, and servers take guardrails only in newer versions."""
     server, ran = search_server()
@@ -576,6 +619,8 @@ def test_oa22_agents_that_lead_to_each_other_are_copied_once() -> None:
     found = asyncio.run(other.handoffs[1].on_invoke_handoff(None, ""))  # type: ignore[union-attr]  # a Handoff
     assert found is not late
     assert found.hooks is not None
+    late = found
+    assert asyncio.run(other.handoffs[1].on_invoke_handoff(None, "")) is found  # type: ignore[union-attr]  # likewise
 
 
 def test_oa23_a_last_event_without_output_still_has_its_items() -> None:
