@@ -337,13 +337,14 @@ def test_oa11_a_blocked_hand_off_is_answered_although_no_guardrail_can(mode: str
 def test_oa11_of_two_equal_hand_offs_the_first_is_made(mode: str) -> None:
     """OA11: a refused hand-off beside another one is answered in front of whoever comes next."""
     twice = [function_call("transfer_to_b", {}, call_id=f"h{n}") for n in range(2)]
-    target = Agent(name="b", model=ScriptedModel(saying("Here is b.")))
-    agent = agent_of([twice], handoffs=[target])
+    search, _ = search_tool()
+    model = ScriptedModel([*calling(1), *saying("Here is b.")])
+    agent = agent_of([twice], handoffs=[Agent(name="b", model=model, tools=[search])])
     guard = LoopGuard(policy=Policy(max_unanswered_calls=1))
     result = run(guard_agent(agent, guard=guard), mode=mode)
     assert result.final_output == "Here is b."
-    (call,) = target.model.calls
-    assert [item["call_id"] for item in call.input if "output" in item] == ["h0", "h1"]
+    answered = [[i["call_id"] for i in call.input if "output" in i] for call in model.calls]
+    assert answered == [["h0", "h1"], ["h0", "search_0"]]
     assert "[loopguard]" not in str(result.to_input_list())
 
 
@@ -625,7 +626,8 @@ def test_oa22_agents_that_lead_to_each_other_are_copied_once() -> None:
 
 def test_oa23_a_last_event_without_output_still_has_its_items() -> None:
     """OA23: some providers stream items one by one and leave the last event empty."""
-    inner = ScriptedModel(saying("Done."))
+    inner = ScriptedModel(calling(9))
+    search, _ = search_tool()
 
     class Sparse(ScriptedModel):
         async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
@@ -636,8 +638,10 @@ def test_oa23_a_last_event_without_output_still_has_its_items() -> None:
                 else:
                     yield event
 
-    agent = guard_agent(Agent(name="a", model=Sparse()))
-    assert run(agent, mode="run_streamed").final_output == "Done."
+    agent = guard_agent(Agent(name="a", model=Sparse(), tools=[search]), guard=blocking_guard())
+    verdict = halted_by(run(agent, mode="run_streamed"))
+    assert verdict is not None
+    assert verdict.reason == "tool_loop.no_progress"
 
 
 def test_oa24_a_guarded_run_leaves_the_users_agent_alone() -> None:
@@ -649,3 +653,39 @@ def test_oa24_a_guarded_run_leaves_the_users_agent_alone() -> None:
     assert vars(agent) == before
     assert search.tool_input_guardrails is None
     assert search.needs_approval is False
+
+
+@pytest.mark.parametrize("where", ["agent", "provider", "run"])
+def test_oa25_a_guarded_run_guards_its_model_wherever_it_comes_from(where: str) -> None:
+    """OA25: a model is the agent's, the run's, or found by name; each of them ends with words."""
+    model = ScriptedModel(calling(9))
+    search, ran = search_tool()
+    agent = Agent(name="a", model=model if where == "agent" else "by-name", tools=[search])
+    config = {
+        "agent": CONFIG,
+        "provider": replace(CONFIG, model_provider=Provider(model)),
+        "run": replace(CONFIG, model=model, model_provider=Provider(ScriptedModel())),
+    }[where]
+    result = asyncio.run(guarded_run(agent, "Go.", run_config=config))
+    assert halted_by(result) is not None
+    assert len(ran) == 5
+    assert result.to_input_list()[-1]["role"] == "assistant"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa26_the_last_answer_is_asked_for_with_every_call_answered(mode: str) -> None:
+    """OA26: a provider refuses an input in which a call is open; the model reads why each is not."""
+    search, ran = search_tool()
+    storm = [
+        function_call("search", {"q": "y"}, call_id="beside"),
+        function_call("search", {"q": "x"}, call_id="stop"),
+    ]
+    model = ScriptedModel([*calling(2), storm, *saying("What I know.")])
+    guard = blocking_guard(max_blocks_in_row=1, on_halt="answer")
+    result = run(guard_agent(Agent(name="a", model=model, tools=[search]), guard=guard), mode=mode)
+    assert result.final_output == "What I know."
+    assert ran == ["x", "x"]
+    beside, stopped = outputs(model.calls[-1].input)[-2:]
+    assert "because the run ended" in beside
+    assert "Repeating it will not help" in stopped
+    assert "beside" not in str(result.to_input_list())
