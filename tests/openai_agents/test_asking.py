@@ -38,8 +38,8 @@ def decided(agent: Agent[Any], result: Any, *, approve: bool, saved: bool = True
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("saved", [True, False])
-def test_a_call_that_a_person_allows_runs(mode: str, saved: bool) -> None:
-    """OA25: a resumed run has a new usage object; the call passes, and its count starts over."""
+def test_oa27_a_call_that_a_person_allows_runs(mode: str, saved: bool) -> None:
+    """OA27: a resumed run has a new usage object; the call passes, and its count starts over."""
     search, ran = search_tool()
     agent = guarded([*calling(5), *saying("Done.")], search)
     result = run(agent, mode=mode)
@@ -63,8 +63,8 @@ def test_a_call_that_a_person_refuses_does_not_run(mode: str) -> None:
     assert "not approved" in outputs(result.to_input_list())[-1]
 
 
-def test_oa26_nobody_is_asked_about_calls_whose_arguments_have_defaults() -> None:
-    """OA26: with a policy of its own a decorated tool asks about every call with a default."""
+def test_oa28_nobody_is_asked_about_calls_whose_arguments_have_defaults() -> None:
+    """OA28: with a policy of its own a decorated tool asks about every call with a default."""
     search, ran = search_tool()
     result = run(guarded([*calling(1), *saying("Done.")], search))
     assert result.interruptions == []

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from agents import (
     Agent,
-    MaxTurnsExceeded,
-    Model,
-    ModelProvider,
     ModelRetrySettings,
     ModelSettings,
     RunHooks,
     Runner,
     SQLiteSession,
-    ToolsToFinalOutputResult,
     WebSearchTool,
     handoff,
 )
@@ -32,9 +27,8 @@ from openai.types.responses import (
     ResponseTextDeltaEvent,
 )
 from openai.types.responses.response_reasoning_item import Summary
-from pydantic import BaseModel
 
-from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_core import LoopDetected
 from loopguard_openai_agents import (
     AgentLoopDetected,
     GuardedModel,
@@ -48,7 +42,6 @@ from .harness import (
     CONFIG,
     LOOPING_TEXT,
     MODES,
-    WARNING,
     agent_of,
     blocking_guard,
     calling,
@@ -158,31 +151,6 @@ def test_oa5_hooks_alone_raise_an_exception_of_both_kinds(mode: str) -> None:
     assert caught.value.verdict.reason == "thread.repeated_suffix"
     assert caught.value.run_data is not None
     assert len(caught.value.run_data.new_items) == 2 * len(ran) == 10
-
-
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("on_halt", ["end", "answer", "raise"])
-def test_oa6_hand_offs_back_and_forth_are_ended(mode: str, on_halt: Any) -> None:
-    """OA6: hand-offs are no tools, so no guardrail sees them; they are calls all the same."""
-    here, there = ScriptedModel(), ScriptedModel()
-    for n in range(9):
-        here.enqueue([function_call("transfer_to_there", {}, call_id=f"h{n}")])
-        there.enqueue([function_call("transfer_to_here", {}, call_id=f"t{n}")])
-    first, second = Agent(name="here", model=here), Agent(name="there", model=there)
-    first.handoffs, second.handoffs = [second], [handoff(first)]
-    guarded = guard_agent(first, guard=LoopGuard(policy=Policy(on_halt=on_halt)))
-    if on_halt == "raise":
-        with pytest.raises(AgentLoopDetected) as caught:
-            run(guarded, mode=mode, max_turns=30)
-        assert caught.value.verdict.reason == "tool_loop.ping_pong"
-        return
-    result = run(guarded, mode=mode, max_turns=30)
-    verdict = halted_by(result)
-    assert verdict is not None
-    assert verdict.reason == "tool_loop.ping_pong"
-    assert len(here.calls) + len(there.calls) < 10
-    assert first.handoffs == [second]
-    assert first.model is here
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -316,154 +284,6 @@ def test_oa10_a_provider_that_searches_in_a_circle_within_one_reply_is_stopped(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_oa11_a_blocked_hand_off_is_answered_although_no_guardrail_can(mode: str) -> None:
-    """OA11: the runner would make it, so the model is asked again, and reads why, before that."""
-    here, there = ScriptedModel(), ScriptedModel()
-    for n in range(3):
-        here.enqueue([function_call("transfer_to_there", {}, call_id=f"h{n}")])
-        there.enqueue([function_call("transfer_to_here", {}, call_id=f"t{n}")])
-    here.enqueue([assistant_message("I stay.")])
-    first, second = Agent(name="here", model=here), Agent(name="there", model=there)
-    first.handoffs, second.handoffs = [second], [first]
-    result = run(guard_agent(first, guard=blocking_guard()), mode=mode)
-    assert result.final_output == "I stay."
-    assert len(there.calls) == 2
-    assert outputs(here.calls[-1].input)[-1].startswith("[loopguard] This call was not executed")
-    assert "[loopguard]" not in str(result.to_input_list())
-    assert len(result.raw_responses) == 5
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa11_of_two_equal_hand_offs_the_first_is_made(mode: str) -> None:
-    """OA11: a refused hand-off beside another one is answered in front of whoever comes next."""
-    twice = [function_call("transfer_to_b", {}, call_id=f"h{n}") for n in range(2)]
-    target = Agent(name="b", model=ScriptedModel(saying("Here is b.")))
-    agent = agent_of([twice], handoffs=[target])
-    guard = LoopGuard(policy=Policy(max_unanswered_calls=1))
-    result = run(guard_agent(agent, guard=guard), mode=mode)
-    assert result.final_output == "Here is b."
-    (call,) = target.model.calls
-    assert [item["call_id"] for item in call.input if "output" in item] == ["h0", "h1"]
-    assert "[loopguard]" not in str(result.to_input_list())
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa12_a_run_ends_after_its_tools_where_the_model_has_only_a_name(mode: str) -> None:
-    """OA12: a model that is found by name cannot be wrapped; the agent's tools can end its run."""
-    search, ran = search_tool()
-    agent = Agent(name="a", tools=[search], model="by-name")
-    model = ScriptedModel(calling(9))
-    config = replace(CONFIG, model_provider=Provider(model))
-    result = run(guard_agent(agent), mode=mode, run_config=config)
-    verdict = halted_by(result)
-    assert verdict is not None
-    assert verdict.reason == "thread.repeated_suffix"
-    assert result.final_output.startswith("I stopped here")
-    assert len(ran) == 5
-
-
-class Provider(ModelProvider):
-    """Finds one model under any name."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def get_model(self, model_name: str | None) -> Model:
-        """Return the model."""
-        del model_name
-        return self._model
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa12_calls_that_must_not_run_are_answered_before_the_run_ends(mode: str) -> None:
-    """OA12: where the verdict is about a call, its siblings do not run either."""
-    search, ran = search_tool()
-    storm = [
-        function_call("search", {"q": "x"}, call_id="stop"),
-        function_call("search", {"q": "y"}, call_id="beside"),
-    ]
-    model = ScriptedModel([*calling(2), storm])
-    agent = guard_agent(Agent(name="a", tools=[search]), guard=blocking_guard(max_blocks_in_row=1))
-    result = run(agent, mode=mode, run_config=replace(CONFIG, model_provider=Provider(model)))
-    verdict = halted_by(result)
-    assert verdict is not None
-    assert verdict.reason == "tool_loop.no_progress"
-    assert ran == ["x", "x"]
-    stopped, beside = outputs(result.to_input_list())[-2:]
-    assert "Repeating it will not help" in stopped
-    assert "because the run ended" in beside
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa12_a_hand_off_has_no_answer_so_the_run_cannot_end_after_it(mode: str) -> None:
-    """OA12: hand-offs are made, whatever tools answer; where nothing else can, hooks raise."""
-    script = [
-        [function_call(f"transfer_to_{b}", {}, call_id=f"{b}{n}")] for n in range(9) for b in "ba"
-    ]
-    first, second = Agent(name="a"), Agent(name="b")
-    first.handoffs, second.handoffs = [second], [first]
-    guard = blocking_guard(max_blocks_in_row=1)
-    config = replace(CONFIG, model_provider=Provider(ScriptedModel(script)))
-    with pytest.raises(AgentLoopDetected):
-        run(guard_agent(first, guard=guard), mode=mode, run_config=config)
-
-
-@pytest.mark.parametrize(
-    ("existing", "final"),
-    [
-        ("run_llm_again", "Done."),
-        ("stop_on_first_tool", "nothing for x in 3"),
-        ({"stop_at_tool_names": ["search"]}, "nothing for x in 3"),
-        ({"stop_at_tool_names": ["other"]}, "Done."),
-        (
-            lambda _, results: ToolsToFinalOutputResult(True, results[0].output + "!"),
-            "nothing for x in 3!",
-        ),
-    ],
-)
-def test_oa12_the_agents_own_behaviour_stays(existing: Any, final: str) -> None:
-    """OA12: what the user chose about tools goes on to hold in a run that is not stopped."""
-    search, _ = search_tool()
-    hooks = LoopGuardHooks()
-    agent = agent_of([*calling(1), *saying("Done.")], search)
-    agent.tool_use_behavior = hooks.tool_use_behavior(existing)
-    assert run(agent, hooks=hooks).final_output == final
-
-
-class Answer(BaseModel):
-    """An output type that is no text."""
-
-    known: str
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa13_no_value_of_an_output_type_is_made_up(mode: str) -> None:
-    """OA13: our words are no value of the agent's output type; the model's answer is one."""
-    search, _ = search_tool()
-    script = [*calling(5), *saying('{"known": "nothing"}')]
-    with pytest.raises(AgentLoopDetected):
-        run(guard_agent(agent_of(script, search, output_type=Answer)), mode=mode)
-    answering = LoopGuard(policy=Policy(on_halt="answer"))
-    result = run(
-        guard_agent(agent_of(script, search, output_type=Answer), guard=answering), mode=mode
-    )
-    assert result.final_output == Answer(known="nothing")
-    assert halted_by(result) is not None
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa14_what_a_refused_model_reads_is_the_guidance(mode: str) -> None:
-    """OA14: the text of an error that a tool raises is redacted; that of a rejection is not."""
-    search, ran = search_tool()
-    agent = agent_of([*calling(3), *saying("Done.")], search)
-    result = run(guard_agent(agent, guard=blocking_guard()), mode=mode)
-    assert len(ran) == 2
-    assert "This call was not executed" in outputs(result.to_input_list())[-1]
-    (found,) = (r.output.output_info for r in result.tool_input_guardrail_results[-1:])
-    assert found["detector"] == "tool_loop.no_progress"
-
-
-@pytest.mark.parametrize("mode", MODES)
 def test_oa15_reasoning_does_not_stay_without_the_call_it_led_to(mode: str) -> None:
     """OA15: a provider refuses reasoning whose follower is missing."""
     search, _ = search_tool()
@@ -546,50 +366,6 @@ def test_oa18_a_model_call_that_is_tried_again_counts_once(mode: str) -> None:
     assert len(outputs(result.to_input_list())) == 5
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_oa19_the_limit_of_turns_is_what_it_was(mode: str) -> None:
-    """OA19: a guard neither adds turns nor uses them up; a cut reply is asked for within its."""
-    search, ran = search_tool()
-    healthy = [[function_call("search", {"q": f"{n}"}, call_id=f"c{n}")] for n in range(9)]
-    with pytest.raises(MaxTurnsExceeded):
-        run(guard_agent(agent_of(healthy, search)), mode=mode, max_turns=4)
-    assert len(ran) == 4
-    cut = guard_agent(agent_of(saying(LOOPING_TEXT, LOOPING_TEXT, "Done.")))
-    assert run(cut, mode=mode, max_turns=1).final_output == "Done."
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa20_a_conversation_that_the_server_keeps_is_judged_as_a_whole(mode: str) -> None:
-    """OA20: nothing of what is new is edited, and no call is left open on the server."""
-    search, ran = search_tool()
-    model = ScriptedModel([*calling(5), *saying("What I know.")])
-    agent = guard_agent(Agent(name="a", model=model, tools=[search]))
-    result = run(agent, mode=mode, conversation_id="conv")
-    verdict = halted_by(result)
-    assert verdict is not None
-    assert verdict.reason == "thread.repeated_suffix"
-    assert len(ran) == 5
-    assert result.final_output == "What I know."
-    assert not any("[loopguard]" in text for call in model.calls for text in outputs(call.input))
-    last = model.calls[-1]
-    assert [item["call_id"] for item in last.input if "output" in item] == ["search_4"]
-    assert last.tools == []
-    told = [item for call in model.calls for item in call.input if "role" in item]
-    assert len(told) == 3  # the person, one nudge, and what the last answer is asked for
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_oa20_what_is_said_about_a_result_that_is_on_the_server_stands_beside_it(mode: str) -> None:
-    """OA20: the SDK knows items by their identity, and a result that was edited is another one."""
-    search, _ = search_tool()
-    model = ScriptedModel([*calling(3), *saying("Done.")])
-    agent = guard_agent(Agent(name="a", model=model, tools=[search]), guard=WARNING)
-    run(agent, mode=mode, conversation_id="conv")
-    output, note = model.calls[-1].input
-    assert output["output"] == "nothing for x in 3"
-    assert note["content"].startswith("[loopguard]")
-
-
 def test_oa21_tools_of_mcp_servers_are_guarded() -> None:
     """OA21: they are made anew at each turn, and servers take guardrails only in newer versions."""
     server, ran = search_server()
@@ -625,7 +401,8 @@ def test_oa22_agents_that_lead_to_each_other_are_copied_once() -> None:
 
 def test_oa23_a_last_event_without_output_still_has_its_items() -> None:
     """OA23: some providers stream items one by one and leave the last event empty."""
-    inner = ScriptedModel(saying("Done."))
+    inner = ScriptedModel(calling(9))
+    search, _ = search_tool()
 
     class Sparse(ScriptedModel):
         async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
@@ -636,8 +413,10 @@ def test_oa23_a_last_event_without_output_still_has_its_items() -> None:
                 else:
                     yield event
 
-    agent = guard_agent(Agent(name="a", model=Sparse()))
-    assert run(agent, mode="run_streamed").final_output == "Done."
+    agent = guard_agent(Agent(name="a", model=Sparse(), tools=[search]), guard=blocking_guard())
+    verdict = halted_by(run(agent, mode="run_streamed"))
+    assert verdict is not None
+    assert verdict.reason == "tool_loop.no_progress"
 
 
 def test_oa24_a_guarded_run_leaves_the_users_agent_alone() -> None:

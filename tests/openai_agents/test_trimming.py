@@ -87,10 +87,10 @@ def read(items: list[Any], max_tokens: int, **options: Any) -> list[Any]:
     st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=12),
     st.integers(1, 60),
 )
-def test_whatever_is_left_out_no_item_is_left_alone(
+def test_oa29_whatever_is_left_out_no_item_is_left_alone(
     shape: list[tuple[bool, int]], max_tokens: int
 ) -> None:
-    """OA27: the SDK does not mend what a filter returns: calls, results and reasoning stay whole."""
+    """OA29: the SDK does not mend what a filter returns: calls, results and reasoning stay whole."""
     items = [
         x for n, (thought, calls) in enumerate(shape) for x in turn(n, thought=thought, calls=calls)
     ]
@@ -230,8 +230,8 @@ def test_instructions_and_tools_count_against_the_budget() -> None:
     assert len(full) < len(bare) <= len(items)
 
 
-def test_an_input_that_continues_a_conversation_of_the_server_is_passed_on() -> None:
-    """OA28: it begins with answers to calls that are on the server, and must not be rewritten."""
+def test_oa30_an_input_that_continues_a_conversation_of_the_server_is_passed_on() -> None:
+    """OA30: it begins with answers to calls that are on the server, and must not be rewritten."""
     items: list[Any] = [
         {"type": "function_call_output", "call_id": f"c{n}", "output": "x" * 999} for n in range(9)
     ]
