@@ -12,13 +12,22 @@ FOLDERS = [".ci", "benchmarks", "docs", "examples", "integrations", "loopguard_c
 AT_THE_TOP = ["*.md", "*.toml", ".gitignore", "LICENSE", "Makefile"]
 BINARY = {".gif", ".gz", ".png", ".pyc"}
 
+# In two parts, so that this file names none of them either.
+_HOSTS = [
+    ("pypi", "org"),
+    ("pythonhosted", "org"),
+    ("npmjs", "org"),
+    ("npmjs", "com"),
+    ("debian", "org"),
+    ("golang", "org"),
+    ("anaconda", "org"),
+    ("crates", "io"),
+]
+
 FORBIDDEN = {
-    "a package registry's host": (
-        r"\b(?:[\w-]+\.)?pypi\.(?:org|python\.org)|pythonhosted\.org|npmjs\.(?:org|com)"
-        r"|deb\.debian\.org|proxy\.golang\.org|anaconda\.org|crates\.io\b"
-    ),
+    "a package registry's host": "|".join(rf"\b{name}\.{end}\b" for name, end in _HOSTS),
     "an absolute home path": r"(?<![\w.])/(?:home|Users)/\w|(?<![\w.])/root/\w",
-    "a folder outside the project": r"\.\./shared\b|(?<![\w.])/work/\w",
+    "a folder outside the project": r"(?<![\w./])\.\./\w",
 }
 
 
@@ -52,7 +61,7 @@ def test_no_file_names(what: str) -> None:
         ("an absolute home path", "open('/" + "home/ann/x')"),
         ("an absolute home path", "/" + "Users/ann"),
         ("an absolute home path", "cd /" + "root/project"),
-        ("a folder outside the project", "see .." + "/shared/spec"),
+        ("a folder outside the project", "see .." + "/elsewhere/x"),
     ],
 )
 def test_the_patterns_find(what: str, text: str) -> None:
