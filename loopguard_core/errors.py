@@ -11,7 +11,17 @@ A stopped run raises `loopguard_core.guard.LoopDetected`, which lives with the v
 
 from __future__ import annotations
 
-__all__ = ["InvalidInputError", "LoopguardError", "MissingEstimatorError", "missing_extra"]
+from typing import TypeVar
+
+__all__ = [
+    "InvalidInputError",
+    "LoopguardError",
+    "MissingEstimatorError",
+    "checked",
+    "missing_extra",
+]
+
+_Kind = TypeVar("_Kind")
 
 _SHOWN_CHARS = 80
 
@@ -44,6 +54,24 @@ class MissingEstimatorError(LoopguardError, ValueError):
         super().__init__(
             f"messages[{position}] carries no usage and no `estimate` was given to price it"
         )
+
+
+def checked(field: str, value: object, kind: type[_Kind]) -> _Kind:
+    """Return *value* if it is a *kind*, and a default one for None.
+
+    Args:
+        field: How the error names it, such as `guard` or `config`.
+        value: What the caller passed.
+        kind: A class that can be made without arguments.
+
+    Raises:
+        InvalidInputError: *value* is something else.
+    """
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise InvalidInputError(field, value, f"a {kind.__name__} or None")
+    return value
 
 
 def missing_extra(error: ImportError, *, package: str, extra: str) -> ImportError:

@@ -15,6 +15,7 @@ import functools
 import hashlib
 import importlib.util
 import itertools
+import json
 import os
 import tempfile
 from base64 import b64decode
@@ -38,6 +39,7 @@ __all__ = [
     "chars_estimate",
     "default_estimator",
     "tiktoken_estimator",
+    "written",
 ]
 
 Estimator: TypeAlias = Callable[[Mapping[str, object]], float]
@@ -142,7 +144,21 @@ def _texts(message: Mapping[str, object]) -> Iterator[str]:
     yield activity.name
     for value in (ABSENT if activity.type == "response" else activity.arguments, activity.result):
         if value is not ABSENT:
-            yield value if isinstance(value, str) else canonical(value)
+            yield written(value)
+
+
+def written(value: object) -> str:
+    """Return the text in which *value* is sent to a model: itself, or JSON.
+
+    A canonical form would not do: it stands a digest in the place of a long string. It is what
+    becomes of a value that JSON cannot hold.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=canonical)
+    except (TypeError, ValueError, RecursionError):
+        return canonical(value)
 
 
 def _fixed_tokens(message: Mapping[str, object]) -> int:

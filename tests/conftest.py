@@ -19,7 +19,7 @@ _Report = TypeVar("_Report", pytest.TestReport, pytest.CollectReport)
 
 REQUIRE_ALL = os.environ.get("LOOPGUARD_REQUIRE_ALL") == "1"
 
-FRAMEWORKS = {"langchain": "langchain", "openai_agents": "agents"}
+FRAMEWORKS = {"langchain": "langchain", "llamaindex": "llama_index", "openai_agents": "agents"}
 """Each folder of `integrations/`, and of `tests/`, with the package its adapter needs."""
 
 CLIENTS = {"openai_client": "openai"}

@@ -252,6 +252,18 @@ HEALTHY = (
         RULED_POLL,
     ),
     Scenario(
+        "jobs-that-are-all-confirmed-with-the-same-word-go-on",
+        turn(*[call("pop"), call("confirm")] * 20, DONE),
+        Outcome(40),
+        {"pop": counting("job"), "confirm": always("ok")},
+    ),
+    Scenario(
+        "the-same-failing-test-after-each-different-edit-goes-on",
+        turn(*[s for n in range(12) for s in (call("edit", line=n), call("test"))], DONE),
+        Outcome(24),
+        {"edit": always("edited"), "test": always("1 failed")},
+    ),
+    Scenario(
         "searches-whose-answers-differ-go-on",
         turn(*[call("search", q=f"loop {n}") for n in range(10)], DONE),
         Outcome(10),
@@ -366,12 +378,12 @@ STUCK_RUNS = (
         {"roll": counting("rolled")},
     ),
     Scenario(
-        "the-same-call-between-others-is-blocked-at-the-eighth-attempt",
+        "the-same-call-with-something-new-now-and-then-is-blocked-at-the-eighth-attempt",
         turn(
-            *[s for n in range(10) for s in (call("read", path="a.py"), call("note", item=n))],
+            *[s for n in range(4) for s in (STUCK_READ, STUCK_READ, call("note", item=n))],
             DONE,
         ),
-        Outcome(17, blocked=3, detector="tool_loop.no_progress"),
+        Outcome(11, blocked=1, nudges=2, detector="thread.repeated_activity_tail"),
         {"read": always("text"), "note": always("ok")},
     ),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
 
-from loopguard_core.errors import InvalidInputError
+from loopguard_core.errors import InvalidInputError, checked
 from loopguard_core.fingerprint import digest_text
 
 from .config import ConvergeConfig, Response
@@ -50,7 +50,7 @@ class Monitor:
     __slots__ = ("_calls", "_config", "_state", "_unchanged")
 
     def __init__(self, config: ConvergeConfig | None = None) -> None:
-        self._config = config or ConvergeConfig()
+        self._config = checked("config", config, ConvergeConfig)
         self._calls = CallWindow(self._config.oscillation_window)
         self._state: str | None = None
         self._unchanged = 0

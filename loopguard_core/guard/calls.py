@@ -125,6 +125,9 @@ class CallLedger:
         self.checked.clear()
 
 
-def _bounded(call_id: str | None) -> str | None:
-    """Return *call_id*, or a digest of one that is longer than any provider's."""
-    return call_id if call_id is None or len(call_id) <= _ID_CHARS else digest_text(call_id)
+def _bounded(call_id: object) -> str | None:
+    """Return *call_id* as a string, or a digest of one that is longer than any provider's."""
+    if call_id is None:
+        return None
+    text = call_id if isinstance(call_id, str) else repr(call_id)
+    return text if len(text) <= _ID_CHARS else digest_text(text)

@@ -35,8 +35,9 @@ _STREAM: Final = StreamGuardOptions(
     ngram=8, window=400, max_repeats=8, max_unique_ratio=0.25, min_chars=2000
 )
 _REPLY: Final = ReplyLoopConfig.for_guard()
-# A log that grows behind its first 4 kB is progress, so the guard compares whole results.
-_TOOL_LOOP: Final = ToolLoopConfig(max_result_bytes=None)
+# A log that grows behind its first 4 kB is progress, so the guard compares whole results; and so
+# is a job that is confirmed with the same "ok" as all before it.
+_TOOL_LOOP: Final = ToolLoopConfig(max_result_bytes=None, spare_progress=True)
 
 
 # Three equal calls in ten iterations, whatever they brought, are worth a word and no more.

@@ -43,9 +43,9 @@ _CONVERGE: Final = {
 
 _REPLIES: Final = {
     "exact": "The {where} of a reply repeats one block, {n} copies by now.",
-    "cycle": "The {where} of a reply says the same sentences for the {n}th time.",
-    "phrase": "The {where} of a reply says the same thing reworded for the {n}th time.",
-    "tool": "A reply makes the same call for the {n}th time.",
+    "cycle": "The {where} of a reply says the same sentences again, {n} times by now.",
+    "phrase": "The {where} of a reply says the same thing in other words, {n} times by now.",
+    "tool": "A reply makes the same call {n} times.",
     "short_period": "The {where} of a reply repeats a few characters, {n} times by now.",
 }
 

@@ -47,8 +47,8 @@ def block_text(findings: tuple[Finding, ...]) -> str:
 def cut_text(findings: tuple[Finding, ...]) -> str:
     """Write what the model is told after its reply was cut."""
     return _framed(
-        f"Your reply was cut because it went round in circles. {_said(findings)} Do not "
-        "repeat it: continue with something new, or finish briefly."
+        f"Your reply was cut. {_said(findings)} Do not repeat it: continue with something new, or "
+        "finish briefly."
     )
 
 

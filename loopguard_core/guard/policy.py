@@ -6,7 +6,7 @@ Every number that turns findings into actions has its one home here, with its re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -66,7 +66,7 @@ class ToolRule(BaseModel):
 
     exempt: bool = False
     tool_loop: ToolLoopConfig | None = None
-    ignore_arguments: tuple[str, ...] = ()
+    ignore_arguments: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
     def kept_arguments(self, arguments: object) -> object:
         """Return *arguments* without the ignored keys; anything but a mapping as it is."""

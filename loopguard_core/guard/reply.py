@@ -64,11 +64,11 @@ class GuardedReply:
         """
         return self._keep_chars
 
-    def feed(self, text: str, channel: str = _CONTENT) -> Verdict:
+    def feed(self, text: str | None, channel: str = _CONTENT) -> Verdict:
         """Take the next piece of the reply.
 
         Args:
-            text: The piece, possibly empty. Nothing but a bounded part of it is kept.
+            text: The piece; empty or None, as providers send it, changes nothing. Nothing but a bounded part of it is kept.
             channel: What it belongs to: `content`, `reasoning`, or `tool:` and any mark of the
                 call whose arguments they are.
 
@@ -76,7 +76,7 @@ class GuardedReply:
             ALLOW, or HALT to cut this reply; from then on always the same verdict. The same
             finding with ALLOW where the policy does not interfere.
         """
-        if self._verdict is ALLOWED:
+        if text and self._verdict is ALLOWED:
             for piece in self._points.feed(channel, text):
                 if self._judge(channel, piece):
                     break

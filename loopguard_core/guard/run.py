@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from loopguard_core.converge import Monitor
+from loopguard_core.errors import InvalidInputError
 from loopguard_core.message import as_messages, type_of
 from loopguard_core.tool_loop import ToolLoopDetector
 
@@ -42,6 +43,8 @@ class GuardedRun:
         policy = guard.policy
         self._guard = guard
         self._policy = policy
+        if run_id is not None and not isinstance(run_id, str):
+            raise InvalidInputError("run_id", run_id, "a string or None")
         self._run_id = run_id or uuid.uuid4().hex
         self._monitor = Monitor(guard.converge)
         self._thread = FollowedThread(policy, guard.thread, self._monitor)
@@ -61,6 +64,11 @@ class GuardedRun:
     def totals(self) -> Totals:
         """A copy of what happened so far; a new turn does not reset it."""
         return replace(self._escalation.standing.totals)
+
+    @property
+    def cuts_replies(self) -> bool:
+        """True if the policy cuts a reply that goes round; if not, none has to be streamed."""
+        return self._policy.on_cut is Action.HALT
 
     def begin_turn(self, history: Sequence[Mapping[str, object]] = ()) -> None:
         """Take note that a person spoke: what was called before is no evidence any more.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, StrictInt, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationInfo, field_validator
 
 from .finding import Kind
 
@@ -114,7 +114,7 @@ class ReplyLoopConfig(BaseModel):
     counting_lines: StrictInt = 0
     max_sentences: StrictInt = 4096
     max_phrases: StrictInt = 1024
-    disabled_kinds: frozenset[Kind] = frozenset()
+    disabled_kinds: Annotated[frozenset[Kind], Field(strict=False)] = frozenset()
 
     @field_validator("tolerance", "similarity")
     @classmethod

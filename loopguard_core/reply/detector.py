@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopguard_core.errors import checked
 from loopguard_core.message import as_messages
 
 from .config import ReplyLoopConfig
@@ -31,7 +32,7 @@ class ReplyLoopDetector:
     __slots__ = ("_config", "_stems", "_totals")
 
     def __init__(self, config: ReplyLoopConfig | None = None) -> None:
-        self._config = config if config is not None else ReplyLoopConfig()
+        self._config = checked("config", config, ReplyLoopConfig)
         self._totals = Totals()
         self._stems = Stems()
 

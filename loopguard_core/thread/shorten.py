@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from loopguard_core.fingerprint import canonical
 from loopguard_core.message import ABSENT, Message, activity_of
+from loopguard_core.tokens import written
 
 if TYPE_CHECKING:
     from .exchange import Exchange
@@ -37,7 +37,7 @@ def shortened_results(
 
     The results share what the rest leaves: small ones stay whole, and the others get equal
     parts. If even markers alone are too much, that is what is left of every result that can be
-    cut. A result that is no string is cut as its canonical text.
+    cut. A result that is no string is cut as the JSON text that is sent.
 
     Args:
         exchange: A unit that has to stay; its messages are not changed.
@@ -80,7 +80,7 @@ def _result(
     if activity is None or activity.type != "response" or activity.result is ABSENT:
         return None
     result = activity.result
-    text = result if isinstance(result, str) else canonical(result)
+    text = written(result)
     if len(text) <= SMALLEST_CHARS:
         return None
     least = price(_cut(message, text, 0))

@@ -40,6 +40,8 @@ class ToolLoopConfig(BaseModel):
             compares whole results.
         cleaned_tools: Tools whose results are compared without process ids, durations and the
             like.
+        spare_progress: True passes over equal outcomes of one call while other calls bring
+            something new at least at every second one. Ours, not the reference's.
 
     Raises:
         pydantic.ValidationError: A number is no int, or a setting is not known.
@@ -59,6 +61,7 @@ class ToolLoopConfig(BaseModel):
     post_compaction_watch: StrictInt = 10
     max_result_bytes: StrictInt | None = MAX_RESULT_BYTES
     cleaned_tools: frozenset[str] = CLEANED_TOOLS
+    spare_progress: StrictBool = False
 
     @field_validator(
         "window",

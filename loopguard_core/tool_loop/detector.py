@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
-from loopguard_core.errors import InvalidInputError
+from loopguard_core.errors import InvalidInputError, checked
 
 from .config import ToolLoopConfig
 from .decision import UNDECIDED, Decision
@@ -48,7 +48,7 @@ class ToolLoopDetector:
     __slots__ = ("_config", "_history", "_lock", "_remaining", "_watched")
 
     def __init__(self, config: ToolLoopConfig | None = None) -> None:
-        self._config = config or ToolLoopConfig()
+        self._config = checked("config", config, ToolLoopConfig)
         self._lock = threading.Lock()
         self._history = CallHistory(self._config.window)
         self._watched = CallHistory(self._config.post_compaction_watch)

@@ -45,12 +45,15 @@ def read(
     """
     streak, alternation = history.streak(fingerprint), history.alternation(fingerprint)
     identical = streak + attempts if streak else 0
+    since_compaction = watched.streak(fingerprint)
+    if limits.spare_progress and history.brings_news(fingerprint):
+        identical = since_compaction = 0
     alternating = alternation + 1 if alternation else 0
     again, breaker = limits.post_compaction_identical, limits.global_circuit_breaker
     no_progress = limits.no_progress_critical
     repeated = history.count(fingerprint) + attempts
     return (
-        ("post_compaction", watched.streak(fingerprint), again, again),
+        ("post_compaction", since_compaction, again, again),
         ("global_circuit_breaker", identical, breaker, breaker),
         ("no_progress", identical, no_progress, no_progress),
         ("ping_pong", alternating, limits.ping_pong_warn, limits.ping_pong_critical),

@@ -89,6 +89,21 @@ class CallHistory:
                 return length
         return len(outcomes)
 
+    def brings_news(self, fingerprint: str) -> bool:
+        """Return True if others brought something new at least at every second call of a streak.
+
+        Walks from the first call of the streak S: a job is taken and confirmed, a file is edited
+        and tested, and the same short answer comes each time because the work goes on.
+        """
+        calls, left = list(self._calls), self.streak(fingerprint)
+        start, length = len(calls), left
+        while left:
+            start -= 1
+            left -= calls[start][0] == fingerprint
+        known = set(calls[: start + 1])
+        news = len(set(calls[start + 1 :]) - known)
+        return length > 1 and 2 * news >= length
+
     def alternation(self, fingerprint: str) -> int:
         """Return how many of the newest calls go to and fro between two: P.
 

@@ -24,6 +24,7 @@ from loopguard_core.tokens import (
     chars_estimate,
     default_estimator,
     tiktoken_estimator,
+    written,
 )
 
 if TYPE_CHECKING:
@@ -273,3 +274,32 @@ def test_importing_the_core_does_not_import_tiktoken() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("text", "text"),
+        ({"b": 1, "a": "x" * 5000}, '{"b":1,"a":"' + "x" * 5000 + '"}'),
+        ([1, None, True], "[1,null,true]"),
+        ("\u00e9", "\u00e9"),
+    ],
+)
+def test_a_value_is_priced_as_the_text_that_is_sent(value: object, text: str) -> None:
+    """A canonical form would shorten a long string to its digest, and price it so."""
+    assert written(value) == text
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), {(1, 2): 3}, float("nan"), b"x"])
+def test_what_json_cannot_hold_is_priced_all_the_same(value: object) -> None:
+    """Nothing raises because of what a tool returned."""
+    assert written(value)
+    loop: list[object] = []
+    loop.append(loop)
+    assert written([loop, value])
+
+
+def test_long_arguments_cost_what_they_are() -> None:
+    """A file that is written by a call fills the window."""
+    message = Message.tool_request("write", {"content": "word " * 4000})
+    assert chars_estimate(message) > 4000

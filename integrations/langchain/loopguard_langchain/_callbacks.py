@@ -15,6 +15,7 @@ from langgraph.prebuilt.tool_node import ToolInvocationError
 from typing_extensions import override
 
 from loopguard_core import Action, LoopDetected, LoopGuard, Verdict
+from loopguard_core.errors import checked
 
 from ._content import reply_pieces
 from ._convert import NeutralThread
@@ -71,7 +72,7 @@ class LoopGuardCallbackHandler(RunTracker):
     run_inline = True  # in a thread pool it could neither stop an async run nor keep its order
 
     def __init__(self, *, guard: LoopGuard | None = None, nudge_results: bool = False) -> None:
-        super().__init__(guard or LoopGuard())
+        super().__init__(checked("guard", guard, LoopGuard))
         self._nudge_results = nudge_results
 
     @override

@@ -19,6 +19,7 @@ from langchain.agents.structured_output import StructuredOutputError
 from typing_extensions import override
 
 from loopguard_core import GuardedRun, LoopGuard
+from loopguard_core.errors import checked
 
 from ._asking import asking
 from ._convert import NeutralThread
@@ -66,7 +67,7 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
 
     def __init__(self, *, guard: LoopGuard | None = None) -> None:
         super().__init__()
-        self.guard = guard or LoopGuard()
+        self.guard = checked("guard", guard, LoopGuard)
         if self.guard.policy.on_block == "ask":
             # create_agent looks for hooks on the class, and pays for each with a super-step.
             self.__class__ = asking(type(self))

@@ -46,15 +46,19 @@ class Replies:
         self._run = run
         self._sent = sent
         self._history = history
+        self._thread: tuple[int, NeutralThread] | None = None
 
     def thread(self) -> NeutralThread:
-        """Return the thread, with what the step added to it."""
-        return NeutralThread([*self._history, *self._sent.stored])
+        """Return the thread, with what the step added to it; read anew only where it grew."""
+        added = len(self._sent.stored)
+        if self._thread is None or self._thread[0] != added:
+            self._thread = added, NeutralThread([*self._history, *self._sent.stored])
+        return self._thread[1]
 
     def next(self) -> Generator[ModelRequest[Any], Reply, Reply | Verdict]:
         """Ask until a reply is not cut; return it, or the verdict on one cut too many."""
         while True:
-            watcher = ReplyWatcher(self._watch)
+            watcher = ReplyWatcher(self._watch, streams=self._run.cuts_replies)
             reply = yield from self._watched(watcher, self._sent.request)
             if reply is not None:
                 self._run.reply_done()
@@ -72,7 +76,7 @@ class Replies:
         Of a reply that was cut, or that calls a tool it was not offered, the words are kept.
         """
         self._sent.tell(answer_instruction(verdict))
-        watcher = ReplyWatcher(self._watch)
+        watcher = ReplyWatcher(self._watch, streams=self._run.cuts_replies)
         request = self._sent.request.override(tools=[], tool_choice=None)
         try:
             reply = yield from self._watched(watcher, request)

@@ -17,6 +17,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from loopguard_core import LoopGuard
+from loopguard_core.errors import checked
 
 from ._replay import CallUnderway, RunSource
 
@@ -49,7 +50,7 @@ def guard_tools(
         messages_key: Where the graph's state holds its messages, as given to `ToolNode`. A state
             without it counts as no graph.
     """
-    source = RunSource(guard or LoopGuard(), messages_key)
+    source = RunSource(checked("guard", guard, LoopGuard), messages_key)
     return [_guarded(one if isinstance(one, BaseTool) else tool(one), source) for one in tools]
 
 

@@ -23,11 +23,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
-from loopguard_core import Message
-from loopguard_core.fingerprint import canonical
+from loopguard_core import InvalidInputError, Message
 from loopguard_core.message import activity_of
 from loopguard_core.thread import Trimmer, TrimPlan
-from loopguard_core.tokens import Estimator, default_estimator
+from loopguard_core.tokens import Estimator, default_estimator, written
 
 from ._convert import NeutralThread
 from ._results import with_text
@@ -94,7 +93,13 @@ class ThreadTrimmer(  # type: ignore[misc]  # both bases have a name; the middle
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> list[BaseMessage]:
-        """Return the messages that fit; also of a prompt, and of what becomes messages."""
+        """Return the messages that fit; also of a prompt, and of what becomes messages.
+
+        Raises:
+            InvalidInputError: *input* is neither; a graph's state, for one, only holds messages.
+        """
+        if isinstance(input, str) or not isinstance(input, (PromptValue, Sequence)):
+            raise InvalidInputError("input", input, "a sequence of messages, or a prompt")
         return self._trim(convert_to_messages(input), self._trimmer)
 
     def plan(self, messages: Sequence[BaseMessage]) -> TrimPlan:
@@ -130,7 +135,7 @@ class ThreadTrimmer(  # type: ignore[misc]  # both bases have a name; the middle
 
     def _reserve(self, request: ModelRequest[Any]) -> int:
         """Return what a request costs beside its messages."""
-        beside = [Message.system(canonical(convert_to_openai_tool(tool))) for tool in request.tools]
+        beside = [Message.system(written(convert_to_openai_tool(tool))) for tool in request.tools]
         if request.system_message is not None:
             beside += NeutralThread([request.system_message], as_sent=True)
         return math.ceil(sum(map(self._estimate, beside)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar, cast
 
-from loopguard_core.errors import InvalidInputError
+from loopguard_core.errors import InvalidInputError, checked
 from loopguard_core.guard.config import LoopGuard
 
 from .proxy import Proxy, stand_in
@@ -54,4 +54,4 @@ def watch_client(client: ClientT, *, guard: LoopGuard | None = None) -> ClientT:
         raise InvalidInputError(
             "client", client, "an OpenAI or AsyncOpenAI client, not yet watched"
         )
-    return cast("ClientT", stand_in(client, client_seams(guard or LoopGuard())))
+    return cast("ClientT", stand_in(client, client_seams(checked("guard", guard, LoopGuard))))

@@ -21,6 +21,7 @@ DEFAULTS = {
     "post_compaction_identical": 3,
     "post_compaction_watch": 10,
     "max_result_bytes": 4096,
+    "spare_progress": False,
     "cleaned_tools": frozenset({"run_terminal", "run_code"}),
 }
 NUMBERS = [field for field, value in DEFAULTS.items() if type(value) is int]

@@ -1,0 +1,31 @@
+"""loopguard for LlamaIndex.
+
+* `GuardedFunctionAgent`, `GuardedReActAgent` and `LoopGuardMixin` are the whole guard.
+* `LoopGuardMemory` reads a history that fits, and notices one that goes round.
+* `guard_tools` guards the tools of agents and workflows that are not guarded themselves.
+* `GuardedLLM` cuts the replies of any model that go round.
+"""
+
+from __future__ import annotations
+
+from loopguard_core.errors import missing_extra as _missing_extra
+
+try:
+    # First, so that it is the extra's own package whose absence is reported.
+    import llama_index.core.agent.workflow  # noqa: F401 - only to see whether it is there
+
+    from ._agent import GuardedFunctionAgent, GuardedReActAgent, LoopGuardMixin
+    from ._llm import GuardedLLM
+    from ._memory import LoopGuardMemory
+    from ._tools import guard_tools
+except ImportError as error:
+    raise _missing_extra(error, package="llama_index", extra="llamaindex") from error
+
+__all__ = [
+    "GuardedFunctionAgent",
+    "GuardedLLM",
+    "GuardedReActAgent",
+    "LoopGuardMemory",
+    "LoopGuardMixin",
+    "guard_tools",
+]

@@ -1,0 +1,221 @@
+"""One run's state, in `ctx.store`: alive while the run lives, plain JSON wherever it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast, overload
+
+from pydantic import TypeAdapter
+from typing_extensions import override
+
+from loopguard_core import GuardedRun, LoopGuard, Message, Verdict
+from loopguard_core.fingerprint import digest_text
+from loopguard_core.guard.guidance import without_guidance
+from loopguard_core.message import activity_of
+
+if TYPE_CHECKING:
+    from workflows.context.state_store import StateStore
+
+__all__ = ["Keeper", "RunLog", "RunState", "keeper_in", "load_state", "save_state"]
+
+_KEY: Final = "loopguard"
+_SAVED: Final = ("type", "text", "meta", "call_id", "is_error")
+_REMEMBERED: Final = 128
+"""How many messages of a log stay readable: as many as a reply is compared with."""
+
+_VERDICT: Final = TypeAdapter(Verdict)
+_DIGEST_CHARS: Final = len(digest_text(""))
+
+
+Keeper: TypeAlias = Literal["agent", "tools"]
+"""Who keeps a run's state: a guarded agent, or the guarded tools of one that is not."""
+
+
+class RunLog(Sequence[Message]):
+    """The thread of a run as the guard saw it: it only grows, and forgets what is old.
+
+    LlamaIndex has no such thread: what happens in a run is in one of two scratchpads, in memory
+    only at the end, and a retried ReAct reply nowhere.
+
+    Args:
+        messages: The newest messages, oldest first.
+        forgotten: How many messages were before them.
+    """
+
+    def __init__(self, messages: Iterable[Message] = (), forgotten: int = 0) -> None:
+        self.newest = list(messages)
+        self.forgotten = forgotten
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Add messages at the end."""
+        self.newest += map(_bare, messages)
+
+    def forget(self) -> None:
+        """Forget what is old; to be done when the guard has read all of it."""
+        old = max(0, len(self.newest) - _REMEMBERED)
+        del self.newest[:old]
+        self.forgotten += old
+
+    @override
+    def __len__(self) -> int:
+        return self.forgotten + len(self.newest)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    @override
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1 and start >= self.forgotten:
+                return self.newest[start - self.forgotten : stop - self.forgotten]
+            return [self[position] for position in range(start, stop, step)]
+        position = index if index < 0 else index - self.forgotten
+        if -len(self.newest) <= position < len(self.newest) and (index < 0 or position >= 0):
+            return self.newest[position]
+        range(len(self))[index]  # an IndexError where there never was a message
+        return Message(type="other", text="")
+
+
+class RunState(dict[str, object]):
+    """What is kept of a guarded run.
+
+    To whoever saves it, it is a dict of JSON values, which are made when they are asked for: a
+    snapshot costs more than everything else that the guard does in a step. It is shared by the
+    copies that `edit_state` makes, as other live handles are.
+
+    Attributes:
+        guard: What the run was made with.
+        is_held: True if the store holds this very object, as a store in memory does.
+        run: The run.
+        log: Its thread.
+        calls: The calls that may run since the latest reply, as `[id, name, arguments]`.
+        results: What came back of them, as `[id, name, arguments, result, is_error]`.
+        blocked: Calls that a person is asked about, by question, and what the model is told if
+            the person does not allow them.
+        free: How many equal calls beside them may run, by question.
+        allowed: The questions that a person answered with yes.
+        waiting: Calls of tools that wait for a person and will begin anew, by question, and
+            what the model is told if they are refused; empty for those that wait by themselves.
+        turn: Which turn it is, where tools keep the state because the agent is not guarded.
+        halted: The verdict that should have ended the run, where a tool could not end it.
+    """
+
+    def __init__(self, guard: LoopGuard, saved: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        saved = saved or {}
+        run = saved.get("run")
+        self.guard = guard
+        self.is_held = False
+        self.run: GuardedRun = guard.resume(run) if run is not None else guard.start_run()
+        self.log = RunLog(map(Message, saved.get("log", ())), saved.get("forgotten", 0))
+        self.calls: list[list[Any]] = list(saved.get("calls", ()))
+        self.results: list[list[Any]] = list(saved.get("results", ()))
+        self.blocked: dict[str, str] = dict(saved.get("blocked", {}))
+        self.free: dict[str, int] = dict(saved.get("free", {}))
+        self.allowed: list[str] = list(saved.get("allowed", ()))
+        self.waiting: dict[str, str] = dict(saved.get("waiting", {}))
+        self.turn: dict[str, Any] | None = saved.get("turn")
+        halted = saved.get("halted")
+        self.halted = None if halted is None else _VERDICT.validate_python(halted)
+
+    def begin_turn(self, history: Sequence[Message], person: Sequence[Message]) -> None:
+        """Take note that a person spoke.
+
+        Args:
+            history: The thread before, for a run that has not seen it.
+            person: What the person said.
+        """
+        if history:
+            self.log = RunLog()
+            self.log.extend(history)
+        self.run.begin_turn(self.log)
+        self.forget_calls()
+        self.waiting, self.halted = {}, None
+        self.log.extend(person)
+        self.log.forget()
+
+    def forget_calls(self) -> None:
+        """Forget the calls of the latest reply, which are answered."""
+        self.calls, self.results = [], []
+        self.blocked, self.free, self.allowed = {}, {}, []
+
+    def judge_thread(self) -> Verdict:
+        """Judge what is in the log."""
+        verdict = self.run.check_thread(self.log)
+        self.log.forget()
+        return verdict
+
+    @override
+    def items(self) -> ItemsView[str, object]:  # type: ignore[override]  # the built-in view cannot be made
+        """Return what is saved."""
+        saved: dict[str, object] = {
+            "run": self.run.snapshot(),
+            "log": [dict(message) for message in self.log.newest],
+            "forgotten": self.log.forgotten,
+            "calls": self.calls,
+            "results": self.results,
+            "blocked": self.blocked,
+            "free": self.free,
+            "allowed": self.allowed,
+            "waiting": self.waiting,
+            "turn": self.turn,
+            "halted": self.halted and _VERDICT.dump_python(self.halted, mode="json"),
+        }
+        return saved.items()
+
+    def __bool__(self) -> bool:
+        """Return True: what has nothing to save until it is asked is not nothing."""
+        return True
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+
+async def load_state(
+    store: StateStore[Any], guard: LoopGuard, *, keeper: Keeper
+) -> RunState | None:
+    """Return what *keeper* keeps of the run that *store* belongs to; None if it keeps nothing.
+
+    A run that another guard began, or that was saved, goes on with *guard*.
+    """
+    saved = await store.get(_KEY, default=None)
+    if saved is None or _keeper_of(saved) != keeper:
+        return None
+    if isinstance(saved, RunState) and (saved.guard is guard or saved.guard == guard):
+        saved.is_held = True
+        return saved
+    return RunState(guard, dict(cast("Mapping[str, Any]", saved).items()))
+
+
+async def keeper_in(store: StateStore[Any]) -> Keeper | None:
+    """Return who keeps the state of the run that *store* belongs to; None if nobody does."""
+    saved = await store.get(_KEY, default=None)
+    return None if saved is None else _keeper_of(saved)
+
+
+def _keeper_of(saved: Mapping[str, Any]) -> Keeper:
+    """Return who keeps a state, which may be alive or saved."""
+    turn = saved.turn if isinstance(saved, RunState) else saved.get("turn")
+    return "agent" if turn is None else "tools"
+
+
+async def save_state(store: StateStore[Any], state: RunState) -> None:
+    """Keep *state*, so that the next step and a saved context go on with it."""
+    if not state.is_held:
+        await store.set(_KEY, state)
+
+
+def _bare(message: Message) -> Message:
+    """Return what is kept of a message: neither its native object nor a long result."""
+    kept = Message((key, message[key]) for key in _SAVED if key in message)
+    activity = activity_of(message)
+    result = None if activity is None else activity.result
+    if activity is None or not isinstance(result, str) or len(result) <= _DIGEST_CHARS:
+        return kept
+    if without_guidance(result):  # what is nothing but the guard's own words stays
+        digest = digest_text(result)
+        function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
+        kept["meta"] = {"activity": {"type": activity.type, "function": function}}
+    return kept
