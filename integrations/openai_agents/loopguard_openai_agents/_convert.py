@@ -15,6 +15,7 @@ from typing_extensions import override
 from loopguard_core import Message
 from loopguard_core.fingerprint import canonical
 from loopguard_core.guard.guidance import without_guidance
+from loopguard_core.message import activity_of
 
 from ._items import (
     call_in,
@@ -105,17 +106,18 @@ class NeutralThread(Sequence[Message]):
                 return self._called(item)
 
     def _called(self, item: object) -> Message:
-        call = call_in(item)
-        if call is None or (is_hosted(item) and self._as_sent):
+        hosted = is_hosted(item)
+        call = None if hosted and self._as_sent else call_in(item)
+        if call is None:
             return self._opaque(item)
-        result = hosted_result(item)
+        result = hosted_result(item) if hosted else None
         if result is None:
             message = Message.tool_request(call.name, call.arguments, call.call_id)
         else:
             message = Message.tool_response(
                 call.name, call.arguments, result[0], call.call_id, is_error=result[1]
             )
-        if is_hosted(item):
+        if hosted:
             message["hosted"] = True
         return message
 
@@ -157,6 +159,7 @@ class NeutralThread(Sequence[Message]):
         """Find the nearest earlier call with *call_id*: providers reuse ids in later turns."""
         for position in range(before - 1, -1, -1):
             item = self._items[position]
-            if field(item, "call_id") == call_id and (call := call_in(item)) is not None:
-                return call.name, call.arguments
+            if field(item, "call_id") == call_id and not is_output(item):
+                call = activity_of(self._message(position))
+                return (call.name, call.arguments) if call is not None else ("", None)
         return "", None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loopguard_core import Action, Verdict
 from loopguard_core.guard.guidance import unexecuted_text
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ._replay import Approved
 
 __all__ = ["Judged", "LiveRun"]
+
+_ALLOWED: Final = Verdict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class LiveRun:
         self._neutral = NeutralThread(())
         self._said: Sequence[object] = ()
         self._verdict = Verdict()
+        self._refused: dict[str | None, Verdict] = {}
         self._notes: list[Note] = []
         self._pending: list[TResponseInputItem] = []
         self._sending: list[TResponseInputItem] = []
@@ -132,7 +135,7 @@ class LiveRun:
 
     def judge(self, said: Sequence[object]) -> Judged:
         """Judge all calls of a reply, in their order, before any of them runs."""
-        self._said, self.calls = said, []
+        self._said, self.calls, self._refused = said, [], {}
         refused: list[tuple[Call, Verdict]] = []
         for item in said:
             call = call_in(item)
@@ -147,6 +150,7 @@ class LiveRun:
                 verdict = self.run.check_call(call.name, call.arguments, call.key)
                 if verdict.action >= Action.BLOCK:
                     refused.append((call, verdict))
+                    self._refused[call.key] = verdict
             if verdict.action is Action.HALT:
                 self.halt = verdict, call
                 return Judged(tuple(refused), verdict)
@@ -172,13 +176,20 @@ class LiveRun:
             verdict, halting = self.halt
             own = halting is not None and halting.call_id == call.call_id
             return verdict, verdict.guidance if own else unexecuted_text(verdict)
-        verdict = self.run.check_call(call.name, call.arguments, call.key)
+        verdict = self.verdict_on(call)
         if verdict.action is Action.BLOCK and self.guard.policy.on_block == "ask":
             if approved(call):
                 self.run.allow_call(call.name, call.arguments)
                 self.run.check_call(call.name, call.arguments, call.key)
+                self._refused.pop(call.key, None)
             return None  # a person is asked, or was
         return (verdict, verdict.guidance) if verdict.action >= Action.BLOCK else None
+
+    def verdict_on(self, call: Call) -> Verdict:
+        """Return the verdict on a call that is about to run; most were judged with their reply."""
+        if call in self.calls:
+            return self._refused.get(call.key, _ALLOWED)
+        return self.run.check_call(call.name, call.arguments, call.key)
 
     def _numbered(self, call: Call) -> Call:
         """Return *call* with how often its id was sent before."""

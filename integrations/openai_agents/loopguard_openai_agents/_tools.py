@@ -108,7 +108,7 @@ class _ToolWatch:
         """Return True if a person is to be asked about a call."""
         live = self._runs.calling(context, call_id)
         call = _made(live, call_id) or Call(name, arguments, call_id)
-        verdict = live.run.check_call(call.name, call.arguments, call.key)
+        verdict = live.verdict_on(call)
         return live.halt is None and verdict.action is Action.BLOCK
 
     def _call(self, context: ToolContext[Any]) -> tuple[LiveRun, Call]:
