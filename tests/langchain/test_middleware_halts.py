@@ -273,6 +273,18 @@ def test_a_form_that_was_filled_in_beside_a_halting_call_is_kept() -> None:
     assert_sendable(result["messages"])
 
 
+def test_a_form_that_was_filled_in_beside_a_blocked_call_ends_the_run() -> None:
+    """The answer is there, so nobody has to be asked again."""
+    search, ran = search_tool()
+    both = reply("", tool_call("Answer", {"text": "4"}), X)
+    model = ScriptedModel(script=[STUCK, STUCK, both, DONE])
+    agent = guarded(model, search, guard=blocking_guard(), response_format=ToolStrategy(Answer))
+    result = finish(agent, person())
+    assert result["structured_response"] == Answer(text="4")
+    assert (model.calls, len(ran)) == (3, 2)
+    assert_sendable(result["messages"])
+
+
 def test_a_form_that_is_filled_in_at_once_ends_the_run_as_without_the_guard() -> None:
     """Structured output is a call that has its answer already; it is no business of the guard."""
     for _ in range(6):

@@ -91,7 +91,7 @@ class ModelStep:
             verdict, call = self._judge_calls(reply)
             if verdict.action is Action.HALT:
                 return (yield from self._halt(verdict, call, reply.structured_response))
-            if verdict.action is not Action.BLOCK or newest_batch(self._sent.stored).open_calls:
+            if verdict.action is not Action.BLOCK or self._something_follows(reply):
                 return self._response(reply.structured_response)
             self._close(verdict.guidance)
             self._sent.forget_told()
@@ -146,6 +146,11 @@ class ModelStep:
                 self._block(call, verdict)
                 latest = verdict, call
         return latest
+
+    def _something_follows(self, reply: Reply) -> bool:
+        """Return True if the graph has somewhere to go from a reply with blocked calls."""
+        open_calls = newest_batch(self._sent.stored).open_calls
+        return bool(open_calls) or reply.structured_response is not None
 
     def _block(self, call: ToolCall, verdict: Verdict) -> None:
         if self._policy.on_block == "tell":
