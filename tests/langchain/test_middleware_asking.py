@@ -223,9 +223,12 @@ class Named(LoopGuardMiddleware):
 class Hooked(LoopGuardMiddleware):
     """A subclass that has the hook itself."""
 
+    entered = 0
+
     def after_model(self, state: Any, runtime: Any) -> Any:
-        """Do nothing but what the hook does anyway."""
+        """Count, and do what the hook does anyway."""
         parent: Any = super()
+        self.entered += 1
         return parent.after_model(state, runtime)
 
 
@@ -237,12 +240,14 @@ def test_a_subclass_asks_too(mode: str, make: Any) -> None:
     """Whatever its constructor takes, and whatever hooks it has."""
     search, ran = search_tool()
     model = ScriptedModel(script=[STUCK, STUCK, STUCK, DONE])
-    agent = create_agent(model, [search], middleware=[make()], checkpointer=InMemorySaver())
-    finish(agent, person(), mode="invoke")
+    guard = make()
+    agent = create_agent(model, [search], middleware=[guard], checkpointer=InMemorySaver())
+    finish(agent, person(), mode=mode)
     assert len(interrupts(agent)) == 1
     messages = finish(agent, answered(YES), mode=mode)["messages"]
     assert len(ran) == 3
     assert messages[-1].content == "Done."
+    assert getattr(guard, "entered", 5) == 5  # once for each reply, and once for the answer
 
 
 @pytest.mark.parametrize("place", ["before", "after"])

@@ -176,6 +176,24 @@ def test_a_tool_that_fails_with_a_message_is_guarded(mode: str) -> None:
     assert_sendable(messages)
 
 
+def test_a_failure_and_a_result_with_the_same_words_are_not_the_same() -> None:
+    """Whether a tool failed is a part of what came back."""
+    ran: list[str] = []
+
+    def search(q: str) -> str:
+        """Search."""
+        ran.append(q)
+        if len(ran) % 2:
+            raise ToolException("nothing")
+        return "nothing"
+
+    one = StructuredTool.from_function(search, handle_tool_error=True)
+    model = ScriptedModel(script=[*[STUCK] * 4, DONE])
+    messages = finish(guarded(model, one, guard=blocking_guard()), person())["messages"]
+    assert len(ran) == 4
+    assert messages[-1].content == "Done."
+
+
 def test_a_tool_that_raises_raises_as_without_the_guard() -> None:
     """What a tool raises is the host's to handle."""
     with pytest.raises(ToolException, match="no x"):

@@ -64,9 +64,12 @@ class Looks(AgentMiddleware):
 
 
 def last_batch(messages: list[BaseMessage]) -> list[ToolMessage]:
-    """Return the answers behind the newest message with calls."""
+    """Return the answers behind the newest message with calls, in the order of the calls."""
     start = max(i for i, m in enumerate(messages) if getattr(m, "tool_calls", None))
-    return [m for m in messages[start:] if isinstance(m, ToolMessage)]
+    calls: Any = messages[start]
+    asked = [call["id"] for call in (*calls.tool_calls, *calls.invalid_tool_calls)]
+    answers = [m for m in messages[start:] if isinstance(m, ToolMessage)]
+    return sorted(answers, key=lambda answer: asked.index(answer.tool_call_id))
 
 
 @pytest.mark.parametrize("on_halt", ["end", "answer"])
@@ -78,7 +81,10 @@ def test_a_halt_in_the_middle_of_a_batch_answers_every_call(mode: str, on_halt: 
     agent = guarded(model, search, guard=blocking_guard(on_halt=on_halt))
     messages = finish(agent, person(), mode=mode)["messages"]
     assert "y" not in ran
-    assert len(last_batch(messages)) == 3
+    before, halting, behind = (str(answer.content) for answer in last_batch(messages))
+    assert "was called" in halting
+    assert "because the run ended" in before
+    assert before == behind
     assert_sendable(messages)
     assert reason(messages) == NO_PROGRESS
     assert isinstance(messages[-1], AIMessage)

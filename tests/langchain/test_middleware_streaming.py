@@ -52,6 +52,7 @@ class Particular(ScriptedModel):
         self, messages: Any, stop: Any = None, run_manager: Any = None, **settings: Any
     ) -> Any:
         assert set(settings) <= {"tools"}
+        assert not getattr(self, "streaming", False)
         return super()._generate(messages, stop, run_manager, **settings)
 
     def _stream(
@@ -287,6 +288,22 @@ def test_a_cut_is_no_failure_to_retry(mode: str, place: str) -> None:
     assert model.calls == 2
     assert said(messages)[-1] == "Done."
     assert "CutReply" not in str(messages)
+
+
+def test_a_retry_of_the_users_own_is_watched_anew() -> None:
+    """Middleware that takes a cut for a failure all the same gets its second try."""
+
+    class Retries(AgentMiddleware):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            try:
+                return handler(request)
+            except GraphBubbleUp:
+                return handler(request)
+
+    model = ScriptedModel(script=[reply(ENDLESS), DONE])
+    messages = finish(guarded(model, after=[Retries()]), person())["messages"]
+    assert said(messages) == ["Done."]
+    assert model.calls == 2
 
 
 @pytest.mark.parametrize("mode", MODES)
