@@ -6,14 +6,16 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from langchain.agents import create_agent
-from langchain_core.messages import HumanMessage
+from langchain.agents.middleware import AgentMiddleware, hook_config
+from langchain_core.messages import AIMessage, HumanMessage
 
 from loopguard_langchain import LoopGuardMiddleware
+from tests.scenarios import LOOPING_TEXT
 
 from .scripted import reply, tool_call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from langchain_core.messages import BaseMessage
 
@@ -23,6 +25,36 @@ if TYPE_CHECKING:
 
 STUCK = reply("", tool_call("search", {"q": "x"}))
 DONE = reply("Done.")
+ENDLESS = LOOPING_TEXT * 20
+"""What no model gets to the end of."""
+TOLD = "Your reply was cut"
+# Under `blocking_guard`: two runs of the call, then two refusals; the next one ends the run.
+HALTING = [STUCK] * 4
+
+
+class Looks(AgentMiddleware):
+    """Has hooks before and after the model, in nodes of their own, as other middleware does."""
+
+    def __init__(self, number: int = 0) -> None:
+        super().__init__()
+        self.number = number
+
+    @property
+    def name(self) -> str:
+        """The name of its nodes."""
+        return f"Looks{self.number}"
+
+    @hook_config(can_jump_to=["end", "model"])
+    def before_model(self, state: Any, runtime: Any) -> None:
+        """Do nothing."""
+
+    @hook_config(can_jump_to=["end", "model"])
+    def after_model(self, state: Any, runtime: Any) -> None:
+        """Do nothing."""
+
+    @hook_config(can_jump_to=["end"])
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        """Do nothing."""
 
 
 def person(text: str = "hi", **given: Any) -> dict[str, Any]:
@@ -75,3 +107,8 @@ def reason(messages: Sequence[BaseMessage]) -> str | None:
     """Return the detector that ended a run, None if it ended by itself."""
     record = messages[-1].response_metadata.get("loopguard")
     return record["detector"] if record else None
+
+
+def said(messages: Iterable[BaseMessage]) -> list[str]:
+    """Return what the model said, reply by reply."""
+    return [message.text for message in messages if isinstance(message, AIMessage)]

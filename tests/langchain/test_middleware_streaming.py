@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections import Counter
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
-    ModelFallbackMiddleware,
-    ModelRetryMiddleware,
 )
 from langchain_core.callbacks import BaseCallbackHandler, CallbackManager
 from langchain_core.language_models import BaseChatModel
@@ -26,16 +23,11 @@ from loopguard_core import LoopDetected, LoopGuard, Policy
 from loopguard_langchain import LoopGuardMiddleware
 from tests.scenarios import LOOPING_TEXT
 
-from .agents import DONE, finish, guarded, person, reason, thread
+from .agents import DONE, ENDLESS, TOLD, finish, guarded, person, reason, said, thread
 from .harness import MODES, assert_sendable, search_tool
 from .scripted import ScriptedModel, reply, tool_call
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ENDLESS = LOOPING_TEXT * 20
 CHUNKS = len(ENDLESS) // 4
-TOLD = "Your reply was cut"
 MIDDLE = ["before", "after"]
 
 
@@ -68,16 +60,6 @@ class Optional(ScriptedModel):
     streaming: bool = False
 
 
-class Breaks(ScriptedModel):
-    """A model whose connection breaks in the middle of every reply."""
-
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-        for number, chunk in enumerate(super()._stream(*args, **kwargs)):
-            if number == 100:
-                raise ConnectionError("gone")
-            yield chunk
-
-
 class Tokens(BaseCallbackHandler):
     """Counts what it is shown."""
 
@@ -92,11 +74,6 @@ class Tokens(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, **_: Any) -> None:
         """Keep *error*."""
         self.errors.append(error)
-
-
-def said(messages: Any) -> list[str]:
-    """Return what the model said, reply by reply."""
-    return [message.text for message in messages if isinstance(message, AIMessage)]
 
 
 @pytest.mark.parametrize(
@@ -276,90 +253,6 @@ def test_token_callbacks_of_other_middleware_see_every_token(place: str) -> None
     messages = finish(guarded(model, **{place: [Counts()]}), person())["messages"]
     assert said(messages)[-1] == "Done."
     assert tokens.tokens >= sum(model.streamed) - 1
-
-
-@pytest.mark.parametrize("place", MIDDLE)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_cut_is_no_failure_to_retry(mode: str, place: str) -> None:
-    """Retry middleware neither repeats the reply that was cut nor puts words in its place."""
-    retry = ModelRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
-    model = ScriptedModel(script=[reply(ENDLESS), DONE])
-    messages = finish(guarded(model, **{place: [retry]}), person(), mode=mode)["messages"]
-    assert model.calls == 2
-    assert said(messages)[-1] == "Done."
-    assert "CutReply" not in str(messages)
-
-
-def test_a_retry_of_the_users_own_is_watched_anew() -> None:
-    """Middleware that takes a cut for a failure all the same gets its second try."""
-
-    class Retries(AgentMiddleware):
-        def wrap_model_call(self, request: Any, handler: Any) -> Any:
-            try:
-                return handler(request)
-            except GraphBubbleUp:
-                return handler(request)
-
-    model = ScriptedModel(script=[reply(ENDLESS), DONE])
-    messages = finish(guarded(model, after=[Retries()]), person())["messages"]
-    assert said(messages) == ["Done."]
-    assert model.calls == 2
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_reply_that_goes_round_in_every_retry_is_not_taken_for_one(mode: str) -> None:
-    """Before langchain 1.4, retry middleware inside the guard answers for the model at last."""
-    retry = ModelRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
-    model = ScriptedModel(script=[reply(ENDLESS)])
-    messages = finish(guarded(model, after=[retry]), person(), mode=mode)["messages"]
-    assert reason(messages) == "reply.cut"
-    assert "CutReply" not in str(messages)
-
-
-@pytest.mark.parametrize("place", MIDDLE)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_cut_is_no_failure_to_fall_back_from(mode: str, place: str) -> None:
-    """The model that was cut is the one that tries again."""
-    other = ScriptedModel(script=[reply("Somebody else.")])
-    model = ScriptedModel(script=[reply(ENDLESS), DONE])
-    fallback = ModelFallbackMiddleware(other)
-    messages = finish(guarded(model, **{place: [fallback]}), person(), mode=mode)["messages"]
-    assert said(messages)[-1] == "Done."
-    assert model.calls == 2
-
-
-@pytest.mark.parametrize("place", MIDDLE)
-@pytest.mark.parametrize("mode", MODES)
-def test_the_reply_of_a_fallback_model_is_watched(mode: str, place: str) -> None:
-    """What a model said before it failed is no part of the reply that counts."""
-    other = ScriptedModel(script=[reply(ENDLESS), DONE])
-    numbers = " ".join(f"Number {n} is {n * n}." for n in range(99))
-    model = Breaks(script=[reply(numbers)])
-    fallback = ModelFallbackMiddleware(other)
-    messages = finish(guarded(model, **{place: [fallback]}), person(), mode=mode)["messages"]
-    assert said(messages)[-1] == "Done."
-    assert "Number" not in said(messages)[0]
-    assert len(said(messages)[0]) < 300
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_reply_that_is_streamed_again_after_a_failure_repeats_nothing(mode: str) -> None:
-    """Each attempt is watched by itself."""
-    text = " ".join(sha256(str(n).encode()).hexdigest()[: 4 + n % 9] for n in range(200))
-    tries = iter([True] * 9 + [False])
-
-    class Unsteady(ScriptedModel):
-        def _stream(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
-            fails = next(tries)
-            for number, chunk in enumerate(super()._stream(*args, **kwargs)):
-                if fails and number == 300:
-                    raise ConnectionError("gone")
-                yield chunk
-
-    retry = ModelRetryMiddleware(max_retries=9, initial_delay=0, jitter=False)
-    model = Unsteady(script=[reply(text)])
-    messages = finish(guarded(model, after=[retry]), person(), mode=mode)["messages"]
-    assert said(messages) == [text]
 
 
 @pytest.mark.parametrize("mode", ["invoke", "ainvoke"])

@@ -9,7 +9,7 @@ LC6  | jumping to the end leaves calls without an answer | test_middleware_halts
 LC7  | after_agent with a jump to the end never ends | test_middleware_halts::test_other_hooks_do_not_keep_a_run_from_ending
 LC8  | what a model call is shown is not stored | test_trimmer::test_in_an_agent_it_trims_what_the_model_sees_and_not_what_is_stored
 LC9  | a last answer needs a call without tools | test_middleware_halts::test_the_last_answer_is_asked_for_without_tools
-LC10 | a model wrapper may update the state, but not say where to go | test_middleware_halts::test_a_jump_that_is_lost_where_nothing_else_ends_the_run_raises
+LC10 | a model wrapper may update the state, but not say where to go | test_middleware_forms::test_a_jump_that_is_lost_where_nothing_else_ends_the_run_raises
 LC11 | parallel writers of private state collide | test_middleware_calls::test_one_call_of_a_batch_is_blocked_and_its_siblings_run
 LC12 | no tool starts on a call of a tool that does not exist | test_callbacks::test_a_tool_that_does_not_exist_is_seen
 LC13 | writing on a tool's message in a callback is not promised to work | test_callbacks::test_nudges_are_written_behind_results_only_on_request
@@ -52,7 +52,7 @@ LC49 | an interrupt in a tool is reported as its failure | test_callback_runs::t
 LC50 | a call setting reaches the provider, and some refuse what they do not know | test_middleware_streaming::test_a_model_streams_where_it_can_and_may
 LC51 | version 3 of event streaming reports no tokens | test_middleware_streaming::test_event_streaming_is_cut_too
 LC52 | before langchain 1.4 the model cannot follow the model without a hook | test_middleware_calls::test_a_reply_with_no_call_left_is_asked_for_again
-LC53 | retry and fallback middleware take what a callback raises for a failure | test_middleware_streaming::test_a_cut_is_no_failure_to_retry, test_middleware_streaming::test_a_cut_is_no_failure_to_fall_back_from
+LC53 | retry and fallback middleware take what a callback raises for a failure | test_middleware_attempts::test_a_cut_is_no_failure_to_retry, test_middleware_attempts::test_a_cut_is_no_failure_to_fall_back_from
 LC54 | LangGraph keeps a wrong answer to an interrupt and gives it again | test_middleware_asking::test_an_answer_in_another_form_is_a_clear_error_and_can_be_given_again
 LC55 | a jump is lost to the hooks behind the model | test_middleware_halts::test_other_hooks_do_not_keep_a_run_from_ending
 LC56 | LangChain's own middleware answers calls that have an answer | test_middleware_beside::test_a_person_who_is_asked_about_a_refused_call_leaves_a_valid_thread

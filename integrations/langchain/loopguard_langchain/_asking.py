@@ -17,7 +17,8 @@ from typing_extensions import override
 
 from loopguard_core.errors import InvalidInputError
 
-from ._state import GuardedState, newest_batch, record_in
+from ._batch import newest_batch
+from ._state import GuardedState, record_in
 
 if TYPE_CHECKING:
     from langgraph.runtime import Runtime

@@ -22,8 +22,9 @@ from loopguard_core import GuardedRun, LoopGuard
 from loopguard_core.errors import checked
 
 from ._asking import asking
+from ._batch import newest_person
 from ._convert import NeutralThread
-from ._state import GuardedState, going_on, newest_person, record_in
+from ._state import GuardedState, going_on, record_in
 from ._step import ModelStep
 from ._streaming import CutReply
 

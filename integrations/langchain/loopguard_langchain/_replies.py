@@ -14,9 +14,9 @@ from langchain_core.messages import AIMessage
 from loopguard_core import Action, Verdict
 from loopguard_core.guard.guidance import answer_instruction
 
+from ._batch import newest_batch
 from ._content import read_content
 from ._convert import NeutralThread
-from ._state import newest_batch
 from ._streaming import CutReply, ReplyWatcher
 
 if TYPE_CHECKING:

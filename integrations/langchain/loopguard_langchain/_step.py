@@ -18,10 +18,12 @@ from loopguard_core import Action, LoopDetected, Verdict
 from loopguard_core.guard.guidance import halt_text, unexecuted_text, verdict_record
 
 from ._asking import refused
+from ._batch import newest_batch
+from ._judging import Judging
 from ._replies import Replies, Reply
 from ._results import result_of
 from ._sent import Sent
-from ._state import newest_batch, saved_verdict, verdict_in
+from ._state import saved_verdict, verdict_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from loopguard_core import GuardedRun, Policy
 
-    from ._state import BlockedCall, GuardRecord
+    from ._state import GuardRecord
 
 __all__ = ["ModelStep", "Steps"]
 
@@ -64,7 +66,7 @@ class ModelStep:
         self._head = self._history[0].id if self._history else None
         self._sent = Sent(request)
         self._replies = Replies(run, self._sent, self._history)
-        self._blocked: list[BlockedCall] = []
+        self._judging = Judging(policy, run, self._sent)
         self._removed: list[ToolMessage] = []
 
     def steps(self) -> Steps:
@@ -79,7 +81,7 @@ class ModelStep:
         """
         self._go_on()
         while True:
-            verdict = self._observe_results()
+            verdict = self._judging.results(self._history, self._turn)
             if verdict.action is not Action.HALT:
                 verdict = self._run.check_thread(self._replies.thread())
             if verdict.action is Action.HALT:
@@ -88,7 +90,7 @@ class ModelStep:
             reply = yield from self._replies.next()
             if isinstance(reply, Verdict):
                 return (yield from self._halt(reply))
-            verdict, call = self._judge_calls(reply)
+            verdict, call = self._judging.calls(reply)
             if verdict.action is Action.HALT:
                 return (yield from self._halt(verdict, call, reply.structured_response))
             if verdict.action is not Action.BLOCK or self._something_follows(reply):
@@ -111,55 +113,10 @@ class ModelStep:
         if self._removed:
             self._sent.leave_out(self._removed)
 
-    def _observe_results(self) -> Verdict:
-        """Give the newest results to the run; a nudge goes behind the result it is about."""
-        batch = newest_batch([*self._history, *self._sent.stored], self._turn)
-        for call in batch.calls:
-            answer = batch.answers.get(call["id"] or "")
-            if answer is None:
-                continue
-            verdict = self._run.observe_result(
-                call["name"],
-                call["args"],
-                result_of(answer),
-                call_id=call["id"],
-                is_error=answer.status == "error",
-            )
-            if verdict.action is Action.HALT:
-                return verdict
-            self._sent.tell(verdict.guidance, behind=answer)
-        return Verdict()
-
-    def _judge_calls(self, reply: Reply) -> tuple[Verdict, ToolCall | None]:
-        """Check all calls of a reply, in their order, before any of them runs.
-
-        Returns:
-            The verdict that ends the run and the call it is about; else the latest one that
-            refused a call, or one that allows.
-        """
-        latest: tuple[Verdict, ToolCall | None] = Verdict(), None
-        for call in newest_batch(reply.result).open_calls:  # structured output has its answer
-            verdict = self._run.check_call(call["name"], call["args"], call["id"])
-            if verdict.action is Action.HALT:
-                return verdict, call
-            if verdict.action is Action.BLOCK:
-                self._block(call, verdict)
-                latest = verdict, call
-        return latest
-
     def _something_follows(self, reply: Reply) -> bool:
         """Return True if the graph has somewhere to go from a reply with blocked calls."""
         open_calls = newest_batch(self._sent.stored).open_calls
         return bool(open_calls) or reply.structured_response is not None
-
-    def _block(self, call: ToolCall, verdict: Verdict) -> None:
-        if self._policy.on_block == "tell":
-            self._sent.add(refused(call, verdict.guidance))
-            return
-        reason = " ".join(finding.message for finding in verdict.findings)
-        self._blocked.append(
-            {"call_id": call["id"] or "", "reason": reason, "guidance": verdict.guidance}
-        )
 
     def _close(self, why: str) -> None:
         """Answer every call of the newest reply that nothing else will answer."""
@@ -192,8 +149,8 @@ class ModelStep:
             "head": self._head,
         }
         update: dict[str, Any] = {"loopguard": record}
-        if self._blocked:
-            record["blocked"] = self._blocked
+        if self._judging.blocked:
+            record["blocked"] = self._judging.blocked
         if self._removed:
             update["messages"] = [RemoveMessage(id=answer.id or "") for answer in self._removed]
         if ended is not None:
