@@ -14,7 +14,7 @@ from langchain.agents.middleware import (
 )
 from langgraph.errors import GraphBubbleUp
 
-from .agents import DONE, ENDLESS, finish, guarded, person, reason, said
+from .agents import DONE, ENDLESS, TOLD, finish, guarded, person, reason, said
 from .harness import MODES
 from .scripted import ScriptedModel, reply
 
@@ -45,6 +45,7 @@ def test_a_cut_is_no_failure_to_retry(mode: str, place: str) -> None:
     messages = finish(guarded(model, **{place: [retry]}), person(), mode=mode)["messages"]
     assert model.calls == 2
     assert said(messages)[-1] == "Done."
+    assert (TOLD in str(model.inputs[1])) is (place == "before" or LETS_THROUGH)
     assert "CutReply" not in str(messages)
 
 
@@ -84,6 +85,7 @@ def test_a_cut_is_no_failure_to_fall_back_from(mode: str, place: str) -> None:
     messages = finish(guarded(model, **{place: [fallback]}), person(), mode=mode)["messages"]
     assert said(messages)[-1] == "Done."
     assert model.calls == 2
+    assert other.calls == (place == "after" and not LETS_THROUGH)
 
 
 @pytest.mark.parametrize("place", PLACES)
