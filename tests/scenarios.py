@@ -232,6 +232,12 @@ HEALTHY = (
         {"status": always("running")},
     ),
     Scenario(
+        "a-person-who-says-the-same-in-every-turn-gets-the-same-every-time",
+        tuple(Turn((call("status"), say("Still running.")), "And now?") for _ in range(6)),
+        Outcome(6),
+        {"status": always("running")},
+    ),
+    Scenario(
         "two-equal-results-and-then-another-way-go-on",
         turn(*[call("search", q="x")] * 2, call("search", q="y"), DONE),
         Outcome(3),

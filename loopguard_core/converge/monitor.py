@@ -99,9 +99,7 @@ class Monitor:
         Raises:
             InvalidInputError: An argument is no string.
         """
-        # The length keeps ("ab", "c") and ("a", "bc") apart.
-        signature = f"{len(_text('tool', tool))}:{tool}{_text('arguments_hash', arguments_hash)}"
-        count = self._calls.add(_short_digest(signature))
+        count = self._calls.add(_signature(tool, arguments_hash))
         if count < self._config.oscillation_k:
             return QUIET
         return ConvergeVerdict(
@@ -112,6 +110,14 @@ class Monitor:
             count=count,
             response=self._response(self._config.oscillation_response),
         )
+
+    def forget_tool_call(self, tool: str, arguments_hash: str) -> None:
+        """Let the count of a call start over, as when a person allowed it.
+
+        Raises:
+            InvalidInputError: An argument is no string.
+        """
+        self._calls.forget(_signature(tool, arguments_hash))
 
     def observe_depth(self, depth: int) -> ConvergeVerdict:
         """Check how deep the present agent was spawned; the root's depth is usually 0.
@@ -167,6 +173,12 @@ class Monitor:
 
 def _short_digest(text: str) -> str:
     return digest_text(text)[:_KEPT_DIGITS]
+
+
+def _signature(tool: str, arguments_hash: str) -> str:
+    # The length keeps ("ab", "c") and ("a", "bc") apart.
+    name, arguments = _text("tool", tool), _text("arguments_hash", arguments_hash)
+    return _short_digest(f"{len(name)}:{name}{arguments}")
 
 
 def _text(field: str, value: object) -> str:

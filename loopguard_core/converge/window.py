@@ -58,6 +58,11 @@ class CallWindow:
         self._forget()
         return self._totals[signature]
 
+    def forget(self, signature: str) -> None:
+        """Drop every call with *signature*."""
+        if self._totals.pop(signature, 0):
+            self._entries = {key: n for key, n in self._entries.items() if key[1] != signature}
+
     def entries(self) -> list[Entry]:
         """Return what the window holds, the call that was made longest ago first."""
         return [(iteration, signature, n) for (iteration, signature), n in self._entries.items()]

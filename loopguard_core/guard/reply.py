@@ -25,9 +25,9 @@ __all__ = ["GuardedReply"]
 _CONTENT: Final = "content"
 # A call's arguments hold code and data, whose phrases are none of the stream guard's business.
 _ARGUMENTS: Final = "tool:"
-# Of the turn before a reply so much is read: reading all of a long turn anew for each of its
-# replies would cost more than everything else.
-_HISTORY_MESSAGES: Final = 128
+# Of the turn before a reply so much is read. Reading all of a long turn anew for each of its replies
+# would cost more than everything else; on the labelled runs 32 messages find what 128 do.
+_HISTORY_MESSAGES: Final = 32
 
 
 class GuardedReply:

@@ -238,7 +238,7 @@ class GuardedRun:
 
     def allow_call(self, name: str, arguments: object) -> None:
         """Take note that a person allowed a blocked call: its count starts over."""
-        self._calls.forget(self._calls.fingerprint(name, arguments))
+        self._calls.forget(name, self._calls.fingerprint(name, arguments))
         self._escalation.something_new()
 
     def snapshot(self) -> dict[str, object]:

@@ -80,8 +80,9 @@ class ToolCalls:
         )
         return self.detector.observe_outcome(fingerprint, outcome)
 
-    def forget(self, fingerprint: str) -> None:
-        """Let the count of a call start over."""
+    def forget(self, name: str, fingerprint: str) -> None:
+        """Let every count of a call start over."""
+        self.monitor.forget_tool_call(name, fingerprint)
         self.detector.reset_fingerprint(fingerprint)
         self.ledger.forget(fingerprint)
 

@@ -49,9 +49,7 @@ def build_thread(
 ) -> BuildResult:
     """Keep the newest messages whose prices add up to at most *max_tokens*.
 
-    A message's price is its recorded `usage["tokens"]` if that is a number of at least 0 (not a
-    bool, not NaN), else what *estimate* says of the message as it came. A price that is no
-    finite number of at least 0 counts as 0. The walk stops at the first message that does not
+    A message's price is what `price_of` says. The walk stops at the first message that does not
     fit, and once the budget is used up exactly unless *inclusive* is given.
 
     Args:
@@ -98,7 +96,8 @@ def build_thread(
 def price_of(message: Mapping[str, object], estimate: Estimator | None, position: int) -> float:
     """Return the tokens of *message*: its recorded usage, else what *estimate* says.
 
-    Source: thread specification, section 3.1.
+    Usage is recorded if `usage["tokens"]` is a number of at least 0, not a bool and not NaN. A
+    price that is no finite number of at least 0 counts as 0. Source: thread specification, section 3.1.
 
     Args:
         message: Any message; it is not changed.

@@ -62,7 +62,7 @@ class ThreadWindow:
             self.text_runs.append(step.text_run)
 
     def begin_turn(self) -> None:
-        """Let the next message begin a person's turn: equal results before it are no evidence."""
+        """Let the next message begin a person's turn, which no run of results or copy spans."""
         self.turn_begins = True
 
     def withdraw(self, count: int) -> None:
@@ -104,6 +104,8 @@ class ThreadWindow:
         if found is None or not newest:
             return None
         length, copies = found
+        if any(record.begins_turn for record in islice(reversed(self.records), length)):
+            return None  # a person who says the same again gets the same again
         return Cycle("repeated_suffix", copies, self._newest_labels(length))
 
     def _find_tail(self, newest: int) -> Cycle | None:

@@ -97,7 +97,8 @@ class ThreadWatch:
         """Take note that the next message begins a person's turn.
 
         Asking for the same thing in every turn is no loop, so equal results before it do not
-        count into the run of results; every other heuristic reads across turns.
+        count into the run of results, and copies of a pattern that holds the beginning of a turn
+        are none; the other heuristics read across turns.
         """
         self._window.begin_turn()
 
@@ -120,13 +121,14 @@ class ThreadWatch:
         """Take the whole thread as it is now, and add what is new since the last call.
 
         Normally the thread has only grown; that is confirmed by a few messages at its old end,
-        so a call costs what is new. Where the head was trimmed or rewritten, the newest known
+        by being the same objects or else by their digests, so a call costs what is new. A message
+        that was changed in place is not read again. Where the head was trimmed or rewritten, the newest known
         message that is still there is looked for among the last *window_messages*. What the
         thread lost before it stays as evidence; what was known behind it was withdrawn and is
         forgotten. Where nothing is recognised, the last *window_messages* are a new thread.
 
         Args:
-            messages: The whole thread, oldest first. It is not kept.
+            messages: The whole thread, oldest first. Of it the newest four messages are kept.
 
         Returns:
             The index of the first message that was added; the length if there was none.

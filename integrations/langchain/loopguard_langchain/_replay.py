@@ -59,7 +59,7 @@ class CallUnderway:
             yield
         except GraphBubbleUp:  # an interrupt: the call runs again when it is answered
             raise
-        except Exception as error:
+        except Exception as error:  # of the tool, which may raise anything; it goes on
             self._observe(error, True)
             raise
 
@@ -67,7 +67,7 @@ class CallUnderway:
         """Take note of the result, and return it with what there is to say about it."""
         verdict = self._observe(*outcome_of(output, self.call_id))
         note = verdict.guidance
-        if verdict.action is Action.HALT:  # the call ran, so the guidance of a block is wrong here
+        if verdict.action is Action.HALT:  # a tool cannot end the run, so the model is told
             note = nudge_text(verdict.findings)
         if not note:
             return output

@@ -75,7 +75,7 @@ class GuardedTool(AsyncBaseTool):
         try:
             with self._underway():
                 output = call(*args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # of the tool, which may raise anything; it goes on
             self._by_hand.fail_now(name, arguments, error)
             raise
         return self._by_hand.observe_now(name, arguments, output)
@@ -97,7 +97,7 @@ class GuardedTool(AsyncBaseTool):
         except WaitingForEvent:
             await run.wait(name, arguments)
             raise
-        except Exception as error:
+        except Exception as error:  # of the tool, which may raise anything; it goes on
             await run.fail(name, arguments, error)
             raise
         return await run.observe(name, arguments, output)

@@ -207,3 +207,15 @@ def test_a_long_run_stays_small() -> None:
             monitor.observe_iteration("state " * 1000)
         monitor.observe_tool_call("tool" * 1000, f"{number}" * 100)
     assert len(json.dumps(monitor.snapshot())) < 10_000
+
+
+def test_a_forgotten_call_is_counted_from_the_start() -> None:
+    """Other calls keep their counts, and the name and the arguments must both be the call's."""
+    monitor = Monitor()
+    for _ in range(2):
+        monitor.observe_tool_call("a", "x")
+        monitor.observe_tool_call("b", "x")
+    monitor.forget_tool_call("a", "x")
+    monitor.forget_tool_call("a", "y")
+    assert not monitor.observe_tool_call("a", "x").fired
+    assert monitor.observe_tool_call("b", "x").count == 3

@@ -141,6 +141,18 @@ def test_a_person_who_allows_a_call_starts_its_count_over() -> None:
     assert [v.action for v in spaced(host, 8)] == [Action.ALLOW] * 7 + [Action.BLOCK]
 
 
+def test_a_person_who_allows_a_call_starts_its_count_over_in_strict_too() -> None:
+    """Every detector that counts the call forgets it, those that ignore results included."""
+    host = Host(LoopGuard(policy=Policy.strict()))
+    for number in range(3):
+        host.call(result=number)
+    host.run.allow_call("read", ARGUMENTS)
+    for number in range(2):
+        _, observed = host.call(result=number)
+        assert observed is not None
+        assert not observed.findings
+
+
 def test_two_equal_calls_may_wait_and_the_fourth_is_blocked() -> None:
     """A call without a result is an attempt for the equal calls after it."""
     run = LoopGuard().start_run()
