@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ReActAgent, ToolCallResult
-from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
 from llama_index.core.llms import MessageRole
 from pydantic import Field
 from typing_extensions import override
@@ -39,7 +38,15 @@ if TYPE_CHECKING:
 __all__ = ["GuardedFunctionAgent", "GuardedReActAgent", "LoopGuardMixin"]
 
 
-class LoopGuardMixin(BaseWorkflowAgent):
+if TYPE_CHECKING:
+    from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent as _Agent
+else:
+    # A workflow lists its members five times a step, and walks a class once for each way that leads
+    # to it: with the agent's class above both parents that cost more than the guard's verdicts.
+    _Agent = object
+
+
+class LoopGuardMixin(_Agent):
     """Keeps an agent from going round; put it before the agent's own class.
 
         class MyAgent(LoopGuardMixin, FunctionAgent): ...
