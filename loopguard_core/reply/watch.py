@@ -9,7 +9,7 @@ from loopguard_core.fingerprint import canonical
 from .blocks import Blocks
 from .excerpt import cut_bytes
 from .finding import LoopFinding
-from .history import turn_of
+from .history import checked_history, turn_of
 from .reading import Reader
 from .tally import Tally
 from .tool import ToolDetector
@@ -65,7 +65,7 @@ class ReplyWatch:
         self._tool = ToolDetector(config.tool_window, config.min_share)
         self._tally = Tally(config, totals)
         self._channels: dict[str, _Channel] = {}
-        self._unread = [] if config.off else [*turn_of(history)]
+        self._unread = [] if config.off else checked_history(history)
         if not config.off:
             totals.begun()
 
@@ -135,8 +135,8 @@ class ReplyWatch:
         It costs more than a short reply does, and counts only where the reply says or does
         something that can be the same: it waits for the first whole sentence or call.
         """
-        turn, self._unread = self._unread, []
-        for said in turn:
+        history, self._unread = self._unread, []
+        for said in turn_of(history):
             if isinstance(said, str):
                 self._read_text(said)
             else:
