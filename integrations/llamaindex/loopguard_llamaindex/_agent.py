@@ -68,6 +68,18 @@ class LoopGuardMixin(_Agent):
 
     guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
 
+    @override
+    def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - whatever bases take
+        """Refuse a class whose own step would hide the guard's.
+
+        Raises:
+            TypeError: The mixin stands behind an agent's class, where it would guard nothing.
+        """
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__[: cls.__mro__.index(LoopGuardMixin)]:
+            if "take_step" in vars(base) and not issubclass(base, LoopGuardMixin):
+                raise TypeError(f"{cls.__name__}: put LoopGuardMixin before {base.__name__}")
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - the agent's own
         super().__init__(*args, **kwargs)
         self.llm = GuardedLLM.around(self.llm, self.guard)
