@@ -6,6 +6,7 @@ place of one (a stub, a cut, an expanded text) never changes what was stored.
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,9 +17,11 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationError,
     model_serializer,
 )
 from pydantic.alias_generators import to_pascal
+from pydantic_core import PydanticSerializationError
 
 from .chat import ContentPart
 
@@ -109,7 +112,10 @@ class Entry(BaseModel):
     def to_json(self) -> str:
         """Return the stored form; `Usage` is left out when there is none."""
         omitted = {"usage"} if self.usage is None else None
-        return self.model_dump_json(by_alias=True, exclude=omitted)
+        try:
+            return self.model_dump_json(by_alias=True, exclude=omitted)
+        except PydanticSerializationError:  # a lone surrogate, which only an escape can write
+            return json.dumps(self.model_dump(by_alias=True, exclude=omitted))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -118,7 +124,12 @@ class Entry(BaseModel):
         Raises:
             pydantic.ValidationError: *text* is not one.
         """
-        return cls.model_validate_json(text)
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            if "\\ud" not in text:  # pydantic reads no escape of a lone surrogate
+                raise
+            return cls.model_validate(json.loads(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
