@@ -7,6 +7,7 @@
         +-- ModelLoopedError     one reply after the other had to be cut
         +-- TurnStoppedError     the guard halted the turn, and its policy says `raise`;
                                  also a `LoopDetected`
+    +-- StoreConflictError       a fold stands for entries that are not in the context any more
 
 Source: agent specification, section 19.
 """
@@ -29,6 +30,7 @@ __all__ = [
     "MaxTurnsError",
     "ModelLoopedError",
     "Stage",
+    "StoreConflictError",
     "ToolCallLoopError",
     "TurnError",
     "TurnStoppedError",
@@ -51,6 +53,20 @@ Stage: TypeAlias = Literal[
     "guard",
 ]
 """Where a turn failed."""
+
+
+class StoreConflictError(LoopguardError):
+    """A fold stands for entries that are not in the context any more; nothing was written.
+
+    Another process has folded the same history in the meantime.
+
+    Args:
+        session_id: Whose history.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"session {session_id!r}: the entries of this fold were folded before")
 
 
 class TurnError(LoopguardError):

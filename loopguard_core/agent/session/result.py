@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from loopguard_core.agent.entries import CompactionInfo
-    from loopguard_core.guard import Verdict
+from loopguard_core.agent.entries import CompactionInfo
+from loopguard_core.guard import Verdict
 
 __all__ = ["TokenUsage", "TurnResult"]
 

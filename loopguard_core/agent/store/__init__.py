@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from .protocol import Store
+from .memory import MemoryStore
+from .protocol import Inbox, Store
+from .sqlite import SqliteStore
 
-__all__ = ["Store"]
+__all__ = ["Inbox", "MemoryStore", "SqliteStore", "Store"]

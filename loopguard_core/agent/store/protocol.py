@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopguard_core.agent.entries import Compaction, Entry
 
-__all__ = ["Store"]
+__all__ = ["Inbox", "Store"]
 
 
 class Store(Protocol):
@@ -41,4 +41,20 @@ class Store(Protocol):
 
     async def compact(self, session_id: str, compaction: Compaction) -> None:
         """Write the marker and hide what it stands for, both or neither."""
+        ...
+
+
+@runtime_checkable
+class Inbox(Protocol):
+    """What a store of ours has besides: a queue that a host fills at any time."""
+
+    async def enqueue(self, session_id: str, entry: Entry) -> None:
+        """Queue one entry until the session claims it.
+
+        Args:
+            session_id: Whose entry.
+            entry: The entry. One without a time is stamped when it is claimed, so that what
+                arrives while the model speaks comes after its answer (quirk Q13); a time that is
+                given is kept.
+        """
         ...
