@@ -21,7 +21,6 @@ from pydantic import (
     model_serializer,
 )
 from pydantic.alias_generators import to_pascal
-from pydantic_core import PydanticSerializationError
 
 from .chat import ContentPart
 
@@ -114,7 +113,7 @@ class Entry(BaseModel):
         omitted = {"usage"} if self.usage is None else None
         try:
             return self.model_dump_json(by_alias=True, exclude=omitted)
-        except PydanticSerializationError:  # a lone surrogate, which only an escape can write
+        except ValueError:  # a lone surrogate, which only an escape can write
             return json.dumps(self.model_dump(by_alias=True, exclude=omitted))
 
     @classmethod

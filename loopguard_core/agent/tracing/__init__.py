@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .otel import OpenTelemetryTracer
 from .protocol import Span, Tracer
+from .spans import span
 
-__all__ = ["Span", "Tracer"]
+__all__ = ["OpenTelemetryTracer", "Span", "Tracer", "span"]
