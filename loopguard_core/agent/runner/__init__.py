@@ -2,6 +2,34 @@
 
 from __future__ import annotations
 
-from .protocol import ChatOptions, Chunk, LLMRunner, TokenReport
+from .decoder import StreamDecoder
+from .errors import (
+    EndpointError,
+    InputTooLargeError,
+    RunnerError,
+    StreamIncompleteError,
+    ToolCallCutError,
+    tells_cut_call,
+    tells_large_input,
+)
+from .events import normalize_arguments
+from .protocol import REPETITION, ChatOptions, Chunk, LLMRunner, TokenReport
+from .repetition import finding_text
 
-__all__ = ["ChatOptions", "Chunk", "LLMRunner", "TokenReport"]
+__all__ = [
+    "REPETITION",
+    "ChatOptions",
+    "Chunk",
+    "EndpointError",
+    "InputTooLargeError",
+    "LLMRunner",
+    "RunnerError",
+    "StreamDecoder",
+    "StreamIncompleteError",
+    "TokenReport",
+    "ToolCallCutError",
+    "finding_text",
+    "normalize_arguments",
+    "tells_cut_call",
+    "tells_large_input",
+]
