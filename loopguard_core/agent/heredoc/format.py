@@ -8,11 +8,26 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["BODY_OPENER", "CALL_PREFIX", "MAX_CALLS", "TERMINATOR", "close_heredoc", "render_call"]
+__all__ = [
+    "BODY_OPENER",
+    "BODY_TAGS",
+    "CALL_PREFIX",
+    "MAX_CALLS",
+    "TERMINATOR",
+    "close_heredoc",
+    "render_call",
+]
 
 CALL_PREFIX: Final = "@@call "
 TERMINATOR: Final = "@@end"
 BODY_OPENER: Final = "~~~"
+BODY_TAGS: Final = (
+    "text", "md", "json", "yaml", "html", "css", "js", "py", "sh", "sql", "diff", "code"
+)  # fmt: skip
+"""The tags that the prompt offers and the grammar takes; the parser takes any.
+
+A grammar cannot say "the same word again", so each tag costs it two rules.
+"""
 MAX_CALLS: Final = 4
 """The calls of one reply, as the grammar and the prompt have it; the parser takes more."""
 

@@ -16,7 +16,7 @@ from loopguard_core.agent.json_text import read_as_written
 from .body import read_body
 from .fault import FaultKind, HeredocFault
 
-__all__ = ["LooseJson", "loose_json"]
+__all__ = ["WORDS", "LooseJson", "loose_json"]
 
 _STOP: Final = re.compile(r"""[`"',{}\[\]]|~~~|[A-Za-z_$][A-Za-z0-9_$]*""")
 _ESCAPE_OR_DOUBLE: Final = re.compile(r'\\.|"', re.DOTALL)
@@ -24,7 +24,7 @@ _ESCAPE_OR_SINGLE: Final = re.compile(r"\\.|'", re.DOTALL)
 _CLOSING_BRACKET: Final = re.compile(r"[ \t\r\n]*[}\]]")
 _COLON: Final = re.compile(r"[ \t\r\n]*:")
 _EXCERPT_CHARS: Final = 20
-_WORDS: Final = {
+WORDS: Final = {
     "True": "true",
     "False": "false",
     "None": "null",
@@ -138,8 +138,8 @@ class _Scan:
 
     def _word(self, word: str) -> str:
         """Spell a literal as JSON does, quote a key, leave anything else to the JSON reader."""
-        if word in _WORDS:
-            return _WORDS[word]
+        if word in WORDS:
+            return WORDS[word]
         return f'"{word}"' if _COLON.match(self.text, self.position) else word
 
     def _emit(self, rewritten: str, end: int) -> None:
