@@ -41,8 +41,8 @@ _BARE_KEY: Final = any_of(
 # Where more follows, a comma has to stand; behind the last value it may. The line that closes a body
 # is a line of its own, so its comma stands on it.
 _VALUES: Final = (
-    r'next ::= plain ws "," ws | body ",\n" ws',
-    r'last ::= plain ws ("," ws)? | body ","? "\n" ws',
+    r'next ::= plain ws "," ws | body "," new-line',
+    r'last ::= plain ws ("," ws)? | body ","? new-line',
     r'plain ::= object | array | string | number | "true" | "false" | "null"',
     r'object ::= "{" ws ((key ":" ws next)* key ":" ws last)? "}"',
     r'array ::= "[" ws (next* last)? "]"',
@@ -52,7 +52,8 @@ _VALUES: Final = (
     r'string ::= "\"" ([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" hex hex hex hex))* "\""',
     r"hex ::= [0-9a-fA-F]",
     r'number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ([eE] [-+]? [0-9]+)?',
-    r'ws ::= (" " | "\n" [ \t]{0,20})?',  # bounded: a model may never stop
+    r'ws ::= " "? new-line?',
+    r'new-line ::= "\n" [ \t]{0,20}',  # bounded, because a model may write blanks for ever
     r"rest-of-line ::= [^\n]*",
 )
 

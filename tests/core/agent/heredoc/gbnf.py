@@ -51,6 +51,7 @@ class Grammar:
     rules: dict[str, list[Sequence]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Read the rules, one a line, and check that each name is defined once."""
         for line in self.text.splitlines():
             name, right = line.split(" ::= ", 1)
             assert re.fullmatch("[a-z0-9-]+", name), name

@@ -19,7 +19,6 @@ from loopguard_core.agent.heredoc import (
     parse_heredoc,
     render_call,
 )
-
 from tests.core.agent.cases import cases, ids
 
 _PARSED = cases("heredoc_parse", "heredoc_parse")
