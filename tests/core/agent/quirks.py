@@ -9,4 +9,12 @@ __all__ = ["FIXED"]
 FIXED: Final[dict[str, str]] = {
     "heredoc_parse-016": "Q02: the terminators behind the calls are no prose",
     "heredoc_parse-019": "Q02: the terminator behind the call is no prose",
+    "turn_cut-004": "Q09: a cut in arguments leaves the prose beside them whole",
+    "turn_heredoc-003": "Q02, Q05: no terminator in the prose; a call has an id in the store",
+    "turn_heredoc-004": "Q02, Q03, Q05, Q20: as -003; replayed as text; no blank lines at the top",
+    "turn_heredoc-005": "Q04, Q20: a malformed call is answered with a notice and another round",
+    "turn_heredoc-006": "Q20: the system text does not begin with blank lines",
+    "turn_heredoc-008": "Q02, Q05, Q20: as -003 and -006",
+    "turn_inbox-005": "Q19: a clock that stands still gives strictly increasing times",
+    "turn_prompt-006": "Q20: the system text does not begin with blank lines",
 }
