@@ -1,7 +1,7 @@
 """A model's reply taken apart into prose and calls.
 
-Source: agent specification, section 15 (parse), with quirk Q02 mended: the terminator behind a
-call is no prose.
+Source: agent specification, section 15 (parse), with quirk Q02 mended: terminators behind a
+call are no prose.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["HeredocReply", "parse_heredoc"]
 
-_TERMINATOR: Final = re.compile(rf"\s*{re.escape(TERMINATOR)}(?!\w)")
+_TERMINATORS: Final = re.compile(
+    rf"\A\s*{TERMINATOR}(?!\w)|^[ \t]*{TERMINATOR}[ \t\r]*$", re.MULTILINE
+)
+"""The terminator right behind a call, and lines that are nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +57,25 @@ def parse_heredoc(reply: str, *, new_id: Callable[[], str] | None = None) -> Her
     calls: list[ToolCall] = []
     position = 0
     while (start := reply.find(CALL_PREFIX, position)) >= 0:
-        prose.append(reply[position:start])
+        prose.append(_prose(reply[position:start], behind_call=bool(calls)))
         found = _read_call(reply, start + len(CALL_PREFIX))
         if isinstance(found, HeredocFault):
             return HeredocReply("".join(prose), error=found)
         call, position = found
         calls.append(call)
-    prose.append(reply[position:])
+    prose.append(_prose(reply[position:], behind_call=bool(calls)))
     if new_id is not None:
         calls = [replace(call, id=new_id()) for call in calls]
     return HeredocReply("".join(prose).strip(), tuple(calls))
 
 
+def _prose(text: str, *, behind_call: bool) -> str:
+    """Return the text before, between or behind calls without the terminators of calls."""
+    return _TERMINATORS.sub("", text) if behind_call else text
+
+
 def _read_call(reply: str, start: int) -> tuple[ToolCall, int] | HeredocFault:
-    """Read the call whose name begins at *start*; return it with the end of its terminator."""
+    """Read the call whose name begins at *start*; return it and where its object ends."""
     newline = reply.find("\n", start)
     if newline < 0:
         return HeredocFault(FaultKind.NO_ARGUMENTS, reply[start:].strip())
@@ -79,5 +87,4 @@ def _read_call(reply: str, start: int) -> tuple[ToolCall, int] | HeredocFault:
         return replace(arguments.fault, tool=name)
     if not arguments.json.startswith("{"):
         return HeredocFault(FaultKind.NOT_AN_OBJECT, name)
-    terminator = _TERMINATOR.match(reply, arguments.end)
-    return ToolCall("", name, arguments.json), terminator.end() if terminator else arguments.end
+    return ToolCall("", name, arguments.json), arguments.end
