@@ -97,10 +97,8 @@ class _Scan:
         match token[0]:
             case "`" | "~":
                 return self._body(start)
-            case '"':
-                return self._double_quoted(start)
-            case "'":
-                return self._single_quoted(start)
+            case '"' | "'":
+                return self._quoted(start, token)
             case ",":
                 if not _CLOSING_BRACKET.match(self.text, self.position):
                     self.parts.append(",")
@@ -121,19 +119,15 @@ class _Scan:
         self._emit(json.dumps(body.text, ensure_ascii=False), body.end)
         return None
 
-    def _double_quoted(self, start: int) -> FaultKind | None:
-        end = _closing_quote(_ESCAPE_OR_DOUBLE, '"', self.text, start + 1)
+    def _quoted(self, start: int, quote: str) -> FaultKind | None:
+        """Copy a string; one in single quotes gets double ones."""
+        end = _closing_quote(self.text, start + 1, quote)
         if end is None:
             return FaultKind.STRING_NEVER_CLOSED
-        self._emit(self.text[start:end], end)
-        return None
-
-    def _single_quoted(self, start: int) -> FaultKind | None:
-        end = _closing_quote(_ESCAPE_OR_SINGLE, "'", self.text, start + 1)
-        if end is None:
-            return FaultKind.STRING_NEVER_CLOSED
-        inside = _ESCAPE_OR_DOUBLE.sub(_requoted, self.text[start + 1 : end - 1])
-        self._emit(f'"{inside}"', end)
+        literal = self.text[start:end]
+        if quote == "'":
+            literal = f'"{_ESCAPE_OR_DOUBLE.sub(_requoted, literal[1:-1])}"'
+        self._emit(literal, end)
         return None
 
     def _word(self, word: str) -> str:
@@ -154,10 +148,9 @@ def _excerpt(rewritten: str, error: ValueError) -> str:
     return rewritten[max(error.pos - _EXCERPT_CHARS, 0) : error.pos + _EXCERPT_CHARS]
 
 
-def _closing_quote(
-    escape_or_quote: re.Pattern[str], quote: str, text: str, start: int
-) -> int | None:
-    """Return where the literal ends whose inside begins at *start*; None if it never does."""
+def _closing_quote(text: str, start: int, quote: str) -> int | None:
+    """Return where the string ends whose inside begins at *start*; None if it never does."""
+    escape_or_quote = _ESCAPE_OR_DOUBLE if quote == '"' else _ESCAPE_OR_SINGLE
     for found in escape_or_quote.finditer(text, start):
         if found[0] == quote:
             return found.end()

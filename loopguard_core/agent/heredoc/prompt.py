@@ -48,8 +48,8 @@ Rules:
 - Numbers, true, false, null, lists and objects are written as in JSON, without quotes around them.
 - A body begins with {BODY_OPENER} and a tag, such as {BODY_OPENER}py, at the end of a line. It ends with a line \
 that is exactly the same. Nothing in between is escaped.
-- Always write a tag, one that begins no line of the text: \
-{", ".join(BODY_TAGS)}.
+- Always write a tag: {", ".join(BODY_TAGS)}. If a line of the text \
+begins like the first line of the body, take another tag.
 - If another key follows a body, put the comma on its last line: {BODY_OPENER}py,
 - Short strings on one line go in double quotes.
 - What you write outside of calls is your message. To answer without a tool, write only that."""

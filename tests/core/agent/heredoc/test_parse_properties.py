@@ -113,7 +113,7 @@ def test_nothing_that_a_model_writes_raises(pieces: list[str]) -> None:
         assert parse_heredoc(close_heredoc(text)) == reply
 
 
-_MANY = 200_000
+_MANY = 100_000
 
 
 @pytest.mark.parametrize(
