@@ -9,6 +9,7 @@ __all__ = ["FIXED"]
 FIXED: Final[dict[str, str]] = {
     "heredoc_parse-016": "Q02: the terminators behind the calls are no prose",
     "heredoc_parse-019": "Q02: the terminator behind the call is no prose",
+    "turn_args-006": "Q01: a call with text behind its object is refused, not run",
     "turn_cut-004": "Q09: a cut in arguments leaves the prose beside them whole",
     "turn_heredoc-003": "Q02, Q05: no terminator in the prose; a call has an id in the store",
     "turn_heredoc-004": "Q02, Q03, Q05, Q20: as -003; replayed as text; no blank lines at the top",
