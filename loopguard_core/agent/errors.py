@@ -5,9 +5,12 @@
         +-- MaxTurnsError        the model still called tools after the last round
         +-- ToolCallLoopError    the same calls, the same results, again and again
         +-- ModelLoopedError     one reply after the other had to be cut
+        +-- MalformedCallsError  one reply after the other had a call that cannot be read
         +-- TurnStoppedError     the guard halted the turn, and its policy says `raise`;
                                  also a `LoopDetected`
     +-- StoreConflictError       a fold stands for entries that are not in the context any more
+    +-- SessionBusyError         a turn of the session runs already
+    +-- RunningLoopError         a blocking call inside an event loop; also a RuntimeError
 
 Source: agent specification, section 19.
 """
@@ -22,13 +25,18 @@ from loopguard_core.guard import LoopDetected, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from loopguard_core.guard import Finding
     from loopguard_core.reply import ExactFinding
 
+    from .heredoc import HeredocFault
     from .session.result import TurnResult
 
 __all__ = [
+    "MalformedCallsError",
     "MaxTurnsError",
     "ModelLoopedError",
+    "RunningLoopError",
+    "SessionBusyError",
     "Stage",
     "StoreConflictError",
     "ToolCallLoopError",
@@ -37,7 +45,6 @@ __all__ = [
 ]
 
 Stage: TypeAlias = Literal[
-    "enqueue",
     "claim_pending",
     "recheck_pending",
     "prepare_notifications",
@@ -50,9 +57,34 @@ Stage: TypeAlias = Literal[
     "max_turns",
     "tool_call_loop",
     "model_looped",
+    "malformed_calls",
     "guard",
 ]
 """Where a turn failed."""
+
+
+class SessionBusyError(LoopguardError):
+    """A session runs one turn at a time, and one runs already.
+
+    Args:
+        session_id: Which session.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"session {session_id!r}: a turn runs; `enqueue` hands it a message")
+
+
+class RunningLoopError(LoopguardError, RuntimeError):
+    """A blocking call was made where an event loop runs, which it would stop.
+
+    Args:
+        call: The call.
+        instead: What works there.
+    """
+
+    def __init__(self, call: str, instead: str) -> None:
+        super().__init__(f"{call} cannot wait inside a running event loop: use `{instead}` there")
 
 
 class StoreConflictError(LoopguardError):
@@ -127,17 +159,32 @@ class ModelLoopedError(TurnError):
 
     Args:
         times: The cuts in a row.
-        finding: What the last one repeated.
+        repeated: What the last one repeated, for a person.
+        finding: The same for a program; of the stream client, or of the guard.
     """
 
-    def __init__(self, times: int, finding: ExactFinding) -> None:
+    def __init__(
+        self, times: int, repeated: str, finding: ExactFinding | Finding | None = None
+    ) -> None:
         self.times = times
         self.finding = finding
-        text = (
-            f"the model looped in {times} replies in a row: {finding.period} bytes "
-            f"{finding.reps} times in {finding.where}"
-        )
+        text = f"the model looped: {times} replies in a row were cut, the last one for {repeated}"
         super().__init__("model_looped", text=text)
+
+
+class MalformedCallsError(TurnError):
+    """Reply after reply had a heredoc call that cannot be read.
+
+    Args:
+        times: The replies in a row.
+        fault: What is wrong with the last one.
+    """
+
+    def __init__(self, times: int, fault: HeredocFault) -> None:
+        self.times = times
+        self.fault = fault
+        text = f"{times} replies in a row had no readable call: {fault.message}"
+        super().__init__("malformed_calls", text=text)
 
 
 class TurnStoppedError(TurnError, LoopDetected):
