@@ -7,6 +7,8 @@ from typing import Final
 __all__ = ["FIXED"]
 
 FIXED: Final[dict[str, str]] = {
+    "args_gate-025": "Q01: text behind the object makes the arguments malformed",
+    "args_gate-026": "Q01: a second object behind the first one likewise",
     "heredoc_parse-016": "Q02: the terminators behind the calls are no prose",
     "heredoc_parse-019": "Q02: the terminator behind the call is no prose",
     "turn_args-006": "Q01: a call with text behind its object is refused, not run",
@@ -18,4 +20,6 @@ FIXED: Final[dict[str, str]] = {
     "turn_heredoc-008": "Q02, Q05, Q20: as -003 and -006",
     "turn_inbox-005": "Q19: a clock that stands still gives strictly increasing times",
     "turn_prompt-006": "Q20: the system text does not begin with blank lines",
+    "validator-029": "Q10: types in a list are alternatives, and what is required still is",
+    "validator-030": "Q10: a boolean property schema constrains nothing else",
 }

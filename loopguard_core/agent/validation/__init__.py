@@ -1,0 +1,14 @@
+"""Arguments against the schemas of tools, before a tool runs."""
+
+from __future__ import annotations
+
+from .dispatcher import invalid_arguments, validating_dispatcher
+from .protocol import Validator
+from .schema import SchemaValidator
+
+__all__ = [
+    "SchemaValidator",
+    "Validator",
+    "invalid_arguments",
+    "validating_dispatcher",
+]

@@ -1,0 +1,42 @@
+"""Reads the arguments of a call as an object, or says why they are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NotAnObjectError", "read_object"]
+
+_Value = TypeVar("_Value")
+
+_MAX_DETAIL_CHARS: Final = 120
+
+
+class NotAnObjectError(ValueError):
+    """A text is no JSON object; the error's text is the reason that the model reads."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(f"arguments are not a JSON object: {detail[:_MAX_DETAIL_CHARS]}")
+
+
+def read_object(text: str, read: Callable[[str], _Value]) -> dict[str, _Value]:
+    """Return the members of *text*, in the values that *read* makes of JSON.
+
+    A blank text and `null` have none.
+
+    Raises:
+        NotAnObjectError: It is another value or none.
+    """
+    if not text.strip():
+        return {}
+    try:
+        value: object = read(text)
+    except ValueError as error:
+        raise NotAnObjectError(str(error)) from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise NotAnObjectError("another kind of value")
+    return value
