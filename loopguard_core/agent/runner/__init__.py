@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .config import OpenAIRunnerConfig
 from .decoder import StreamDecoder
 from .errors import (
     EndpointError,
@@ -13,6 +14,7 @@ from .errors import (
     tells_large_input,
 )
 from .events import normalize_arguments
+from .openai_runner import OpenAIRunner
 from .protocol import REPETITION, ChatOptions, Chunk, LLMRunner, TokenReport
 from .repetition import finding_text
 
@@ -23,6 +25,8 @@ __all__ = [
     "EndpointError",
     "InputTooLargeError",
     "LLMRunner",
+    "OpenAIRunner",
+    "OpenAIRunnerConfig",
     "RunnerError",
     "StreamDecoder",
     "StreamIncompleteError",

@@ -24,9 +24,11 @@ __all__ = [
     "ToolCallCutError",
     "tells_cut_call",
     "tells_large_input",
+    "told_apart",
 ]
 
 _SHOWN_CHARS: Final = 500
+_SERVER_ERROR: Final = 500
 
 _TOOL_CALL: Final = ("tool call", "tool_call")
 _CUT: Final = ("unexpected end", "missing closing quote", "parse_error", "invalid string")
@@ -63,17 +65,6 @@ class EndpointError(RunnerError):
         where = f"status {status}" if status else "in the stream"
         super().__init__(f"the endpoint failed ({where}): {body[:_SHOWN_CHARS]}")
 
-    @classmethod
-    def of(cls, body: str, status: int = 0) -> EndpointError:
-        """Return the most specific error that *body* tells of."""
-        # A refused request (4xx) was never given to the model, so no call of its was cut.
-        is_server_error = not status or status >= 500  # noqa: PLR2004 - where 5xx begins
-        if is_server_error and tells_cut_call(body):
-            return ToolCallCutError(body, status)
-        if tells_large_input(body):
-            return InputTooLargeError(body, status)
-        return EndpointError(body, status)
-
 
 class ToolCallCutError(EndpointError):
     """The model's tool call was cut off; asking for the same again costs as much and helps not.
@@ -84,6 +75,20 @@ class ToolCallCutError(EndpointError):
 
 class InputTooLargeError(EndpointError):
     """The request does not fit the model's context; a smaller one may."""
+
+
+def told_apart(body: str, status: int = 0) -> EndpointError | None:
+    """Return the error that *body* tells of, if asking for the same again cannot help.
+
+    Args:
+        body: What the endpoint said.
+        status: The HTTP status; 0 for an error that came within a stream.
+    """
+    # A request that was refused (4xx) was never given to the model, so no call of its was cut.
+    is_server_error = not status or status >= _SERVER_ERROR
+    if is_server_error and tells_cut_call(body):
+        return ToolCallCutError(body, status)
+    return InputTooLargeError(body, status) if tells_large_input(body) else None
 
 
 def tells_cut_call(body: str) -> bool:

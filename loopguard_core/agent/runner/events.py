@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loopguard_core.agent.json_text import read_json
 
-from .errors import EndpointError
+from .errors import EndpointError, told_apart
 from .protocol import TokenReport
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def failure_in(event: Mapping[str, object]) -> EndpointError | None:
     error = event.get("error")
     if not error:
         return None
-    inner = fields_of(error)
-    return EndpointError.of(json.dumps(inner, ensure_ascii=False) if inner else str(error))
+    body = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
+    return told_apart(body) or EndpointError(body)
 
 
 def first_choice(event: Mapping[str, object]) -> Mapping[str, object]:

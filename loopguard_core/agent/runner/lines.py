@@ -33,8 +33,8 @@ class LineSplitter:
         self._open = [others[-1]]
         return [line.decode("utf-8", "replace") for line in whole]
 
-    def finish(self) -> list[str]:
-        """Return the last line, which nothing ended, if there is one."""
+    def finish(self) -> str:
+        """Return the last line, which nothing ended; empty for none."""
         rest = b"".join(self._open)
         self._open = []
-        return [rest.decode("utf-8", "replace")] if rest else []
+        return rest.decode("utf-8", "replace")
