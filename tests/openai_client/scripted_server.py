@@ -35,7 +35,7 @@ class Answer:
 
     Args:
         pieces: What is streamed, each written on its own; `WAIT` stops there.
-        status: Another one than 200 sends the pieces as a plain body.
+        status: Another one than 200 sends the pieces as a plain body; 0 hangs up unanswered.
         headers: Further headers.
         drops: True closes the connection after the last piece, inside the protocol.
     """
@@ -99,6 +99,9 @@ class _Handler(server._Handler):
             self.close_connection = True
 
     def _give(self, answer: Answer) -> None:
+        if answer.status == 0:
+            self.close_connection = True
+            return
         if answer.status == 200 and answer.pieces[:1] == (WAIT,):
             self._wait_for_hang_up()
             return

@@ -252,13 +252,16 @@ async def test_an_endpoint_that_does_not_end_after_the_last_event(
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_one_runner_in_several_event_loops(server: ScriptedProvider) -> None:
+def test_one_runner_in_several_event_loops(
+    server: ScriptedProvider, caplog: pytest.LogCaptureFixture
+) -> None:
     """A script may call `asyncio.run` for each turn, and close nothing."""
     server.answers.append(Answer.streamed(*said("Hello.")))
     runner = _runner(server, max_retries=0)
 
     assert [_text(asyncio.run(_read(runner))) for _ in range(3)] == ["Hello."] * 3
     assert server.connections == 3
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
     del runner
     gc.collect()  # what was not closed is reported here and in no other test
 
@@ -361,6 +364,15 @@ async def test_what_passes_is_tried_again(
     assert len(server.requests) == 2
 
 
+async def test_a_connection_that_fails_is_tried_again(
+    server: ScriptedProvider, new_runner: NewRunner
+) -> None:
+    """As long as nothing was answered."""
+    server.answers.extend([Answer(status=0), Answer.streamed(*said("Hello."))])
+    assert _text(await _read(new_runner())) == "Hello."
+    assert len(server.requests) == 2
+
+
 @pytest.mark.parametrize(
     ("status", "error"), [(429, openai.RateLimitError), (500, openai.InternalServerError)]
 )
@@ -405,6 +417,15 @@ async def test_what_asking_again_cannot_help(
     assert raised.value.status == status
     assert message in raised.value.body
     assert isinstance(raised.value.__cause__, openai.APIStatusError)
+
+
+async def test_a_refused_request_is_no_cut_call(
+    server: ScriptedProvider, new_runner: NewRunner
+) -> None:
+    """A model that was never asked cut nothing; the request itself is at fault."""
+    server.answers.append(Answer.failed(400, CUT_CALL))
+    with pytest.raises(openai.BadRequestError):
+        await _read(new_runner())
 
 
 async def test_an_error_within_the_stream(server: ScriptedProvider, new_runner: NewRunner) -> None:

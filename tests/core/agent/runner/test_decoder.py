@@ -185,9 +185,12 @@ def test_arguments_under_an_escaped_key() -> None:
     assert chunks[0].call == ToolCall("", "", '{"ä": 1}')
 
 
-def test_what_is_no_json_is_its_own_text() -> None:
-    """The gate judges it, not the client."""
-    assert normalize_arguments('{"a": ') == '{"a": '
+@pytest.mark.parametrize(
+    ("text", "expected"), [('{"a": ', '{"a": '), ("null", ""), (" null ", ""), ('"\\u00e4"', "ä")]
+)
+def test_arguments_by_themselves(text: str, expected: str) -> None:
+    """What is no JSON is its own text: the gate judges it, not the client."""
+    assert normalize_arguments(text) == expected
 
 
 def test_a_finish_and_the_last_event_give_a_call_once() -> None:
@@ -326,6 +329,15 @@ def test_pieces_may_end_anywhere(cuts: list[int]) -> None:
 def test_no_line_raises(lines: list[str]) -> None:
     """Whatever an endpoint sends is data."""
     decoded(*lines)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_every_end_of_a_line(end: str) -> None:
+    """The three that event streams have; a pair may be cut in two."""
+    splitter = LineSplitter()
+    pieces = [f"a{end}b{end}c".encode(), *(bytes([byte]) for byte in f"d{end}".encode())]
+    lines = [each for piece in pieces for each in splitter.feed(piece)]
+    assert [each for each in lines if each] == ["a", "b", "cd"]
 
 
 def test_a_line_in_many_pieces() -> None:
