@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -239,6 +240,20 @@ async def test_connections_are_used_again(server: ScriptedProvider, new_runner: 
     assert server.connections == 1
 
 
+async def test_connections_are_used_again_by_who_has_read_enough(
+    server: ScriptedProvider, new_runner: NewRunner
+) -> None:
+    """A session stops once it knows the end and the usage; what follows is read for it."""
+    server.answers.append(Answer.streamed(*said("Hello.")))
+    runner = new_runner()
+    for _ in range(3):
+        async with aclosing(runner.stream(ASK)) as chunks:
+            async for chunk in chunks:
+                if chunk.usage:
+                    break
+    assert server.connections == 1
+
+
 async def test_an_endpoint_that_does_not_end_after_the_last_event(
     server: ScriptedProvider,
     new_runner: NewRunner,
@@ -332,6 +347,16 @@ async def test_a_dropped_connection(server: ScriptedProvider, new_runner: NewRun
     assert last.error.__cause__ is not None
     assert not last.done
     assert len(server.requests) == 1  # what was said cannot be unsaid by asking again
+
+
+async def test_a_connection_that_drops_after_the_finish(
+    server: ScriptedProvider, new_runner: NewRunner
+) -> None:
+    """The reply is whole, and stands."""
+    server.answers.append(Answer.streamed(*calls("{}"), drops=True))
+    chunks = await _read(new_runner())
+    assert _calls(chunks) == [ToolCall("call_0", "read", "{}")]
+    assert not any(chunk.error for chunk in chunks)
 
 
 @pytest.mark.parametrize("drops", [True, False])

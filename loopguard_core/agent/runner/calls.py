@@ -59,6 +59,10 @@ class OpenCalls:
         self._calls: list[_OpenCall] = []
         self._at_index: dict[int, _OpenCall] = {}
 
+    def __len__(self) -> int:
+        """Return how many calls are open."""
+        return len(self._calls)
+
     def add(self, fragment: Mapping[str, object], place: int, payload: str) -> ExactFinding | None:
         """Take a fragment.
 

@@ -40,13 +40,19 @@ class StreamDecoder:
             equals the defaults.
     """
 
-    __slots__ = ("_calls", "_content", "_over")
+    __slots__ = ("_calls", "_content", "_finished", "_over")
 
     def __init__(self, repetition: ExactConfig | None = None) -> None:
         config = repetition if repetition is not None else ExactConfig()
         self._content = ExactRepetition(config)
         self._calls = OpenCalls(config)
+        self._finished = False
         self._over = False
+
+    @property
+    def is_whole(self) -> bool:
+        """True once the reply is complete, whatever becomes of the stream."""
+        return self._finished and not self._calls
 
     @property
     def over(self) -> bool:
@@ -59,7 +65,7 @@ class StreamDecoder:
         if self._over or not payload:
             return []
         if payload == DONE:
-            self._over = True
+            self._over = self._finished = True
             return [*self._completed(), Chunk(done=True)]
         return list(self._read(payload))
 
@@ -95,6 +101,7 @@ class StreamDecoder:
             self._calls.take()
             yield Chunk(done=True, stop_reason=REPETITION, finding=finding, usage=usage)
         elif isinstance(reason, str) and reason:
+            self._finished = True
             yield from self._completed()
             yield Chunk(done=True, stop_reason=reason, usage=usage)
         elif usage is not None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from loopguard_core.agent.chat import ChatMessage, ToolDefinition
-    from loopguard_core.reply import ExactConfig
 
 __all__ = ["OpenAIRunner"]
 
@@ -87,12 +86,12 @@ class OpenAIRunner:
         """Ask once, and yield the reply piece by piece.
 
         Nothing is sent before the first chunk is asked for. Closing the iterator, or cancelling
-        its task, closes the connection. Read it to the end to have the connection used again.
+        its task, closes the connection, unless the reply is whole: then it is used again.
 
-        A stream that breaks off yields an error chunk with a `StreamIncompleteError`, one in
-        which the endpoint reports an error a chunk with an `EndpointError`; each has the calls
-        that were open. A reply that goes round ends with its finding, and the connection is
-        closed, so that the endpoint stops writing.
+        A stream that breaks off before the reply is whole yields an error chunk with a
+        `StreamIncompleteError`, one in which the endpoint reports an error a chunk with an
+        `EndpointError`; each has the calls that were open. A reply that goes round ends with its
+        finding, and the connection is closed, so that the endpoint stops writing.
 
         Raises:
             ToolCallCutError: The endpoint could not read the model's tool call, which was cut;
@@ -105,15 +104,18 @@ class OpenAIRunner:
         body = request_body(messages, tools, asked, self._config)
         async with self._endpoint.answer(self._model, body, self._headers(asked)) as answer:
             pieces = answer.iter_bytes()
-            last: Chunk | None = None
-            async with aclosing(_decoded(pieces, self._config.repetition)) as chunks:
-                async for chunk in chunks:
-                    last = chunk
-                    yield chunk
-            if last is None:
-                yield Chunk(error=StreamIncompleteError("it ended before an event came"))
-            elif last.done and last.finding is None:
-                await _drain(pieces)
+            decoder = StreamDecoder(self._config.repetition)
+            is_empty = True
+            try:
+                async with aclosing(_decoded(pieces, decoder)) as chunks:
+                    async for chunk in chunks:
+                        is_empty = False
+                        yield chunk
+                if is_empty:
+                    yield Chunk(error=StreamIncompleteError("it ended before an event came"))
+            finally:
+                if decoder.is_whole:
+                    await _drain(pieces)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; a ready client is left open."""
@@ -133,13 +135,14 @@ class OpenAIRunner:
 
 
 async def _decoded(
-    pieces: AsyncIterator[bytes], repetition: ExactConfig
+    pieces: AsyncIterator[bytes], decoder: StreamDecoder
 ) -> AsyncGenerator[Chunk, None]:
     """Yield the chunks of a stream, to its end or to where nothing further can matter."""
-    lines, decoder = LineSplitter(), StreamDecoder(repetition)
+    lines = LineSplitter()
     while piece := await _next(pieces):
         if isinstance(piece, StreamIncompleteError):
-            yield decoder.fail(piece)
+            if not decoder.is_whole:
+                yield decoder.fail(piece)
             return
         for line in lines.feed(piece):
             for chunk in decoder.feed(line):
@@ -161,7 +164,7 @@ async def _next(pieces: AsyncIterator[bytes]) -> bytes | StreamIncompleteError:
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:
-    """Read what follows the last event: the end, if the endpoint keeps to the protocol."""
+    """Read what follows a whole reply: its end, if the endpoint keeps to the protocol."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_S):
             while await _next(pieces):

@@ -202,6 +202,18 @@ def test_a_finish_and_the_last_event_give_a_call_once() -> None:
         ]
 
 
+def test_a_call_that_follows_the_finish() -> None:
+    """The reply is not whole before it is finished, too."""
+    decoder = StreamDecoder()
+    assert not decoder.is_whole
+    decoder.feed(said("stop"))
+    assert decoder.is_whole
+    decoder.feed(said(tool_calls=[fragment(name="f")]))
+    assert not decoder.is_whole
+    decoder.feed("data: [DONE]")
+    assert decoder.is_whole
+
+
 def test_text_comes_before_the_calls_of_the_same_event() -> None:
     """As the model wrote them; the reason why it ended comes last."""
     chunks = decoded(said("stop", content="Hi", tool_calls=[fragment(name="f")]))
