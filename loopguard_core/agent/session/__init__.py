@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from .options import ContextBuilder, Preparer, SessionOptions, ToolFormat
 from .result import TurnResult
+from .session import Session
 
-__all__ = ["TurnResult"]
+__all__ = [
+    "ContextBuilder",
+    "Preparer",
+    "Session",
+    "SessionOptions",
+    "ToolFormat",
+    "TurnResult",
+]

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loopguard_core.agent.entries import CompactionInfo
+from loopguard_core.agent.usage import TokenUsage
 from loopguard_core.guard import Verdict
 
-__all__ = ["TokenUsage", "TurnResult"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenUsage:
-    """What a session has cost so far.
-
-    Args:
-        total: Tokens of prompts and replies.
-        active: What the last context cost, as the estimator says.
-        cached: Prompt tokens that providers read from their caches.
-        processed: Prompt tokens that were new to them.
-        generated: Tokens of replies.
-        turns: Model calls that were reported on.
-    """
-
-    total: int = 0
-    active: int = 0
-    cached: int = 0
-    processed: int = 0
-    generated: int = 0
-    turns: int = 0
+__all__ = ["TurnResult"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +25,6 @@ class TurnResult:
 
     reply: str = ""
     compactions: tuple[CompactionInfo, ...] = ()
-    usage: TokenUsage = TokenUsage()
+    usage: TokenUsage = field(default_factory=TokenUsage)
     closed: bool = False
     stopped_by: Verdict | None = None

@@ -1,0 +1,256 @@
+"""One turn: round after round of context, model and tools, until the model has nothing to call.
+
+Source: agent specification, section 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from loopguard_core.agent.budget import tokens_of
+from loopguard_core.agent.chat import ChatMessage
+from loopguard_core.agent.entries import in_order
+from loopguard_core.agent.errors import (
+    MalformedCallsError,
+    MaxTurnsError,
+    ModelLoopedError,
+    TurnError,
+    TurnStoppedError,
+)
+from loopguard_core.agent.tracing import span
+from loopguard_core.agent.transclusion import Slots
+from loopguard_core.agent.usage import TokenUsage, entry_usage
+from loopguard_core.guard.guidance import answer_instruction, halt_text
+
+from .awaiting import settled
+from .chat_reader import ChatReader, Reply, with_ids
+from .clock import SessionClock
+from .cut import GuardCut
+from .exchange import ToolRunner
+from .notices import (
+    MALFORMED_CALL,
+    REPETITION,
+    TOOL_LOOP,
+    malformed_call_notice,
+    repetition_notice,
+)
+from .prompt import system_text
+from .repeats import Repeats
+from .result import TurnResult
+from .shown import with_results_cut
+from .stages import stage
+from .watching import Halted, Watch
+from .writing import Writer
+
+if TYPE_CHECKING:
+    from loopguard_core.agent.entries import Entry, EntryUsage
+    from loopguard_core.guard import Verdict
+
+    from .options import ContextBuilder, SessionOptions
+
+__all__ = ["SessionState", "Turn"]
+
+
+@dataclass(slots=True)
+class SessionState:
+    """What outlives a turn.
+
+    Args:
+        clock: The session's.
+        watch: The session's guard.
+        usage: The totals so far.
+        has_begun: True once the store was looked at.
+        is_busy: True while a turn runs.
+    """
+
+    clock: SessionClock
+    watch: Watch
+    usage: TokenUsage
+    has_begun: bool = False
+    is_busy: bool = False
+
+
+class Turn:
+    """One turn of a session.
+
+    Args:
+        options: The session's.
+        build: Builds each context.
+        state: What outlives the turn; it is changed.
+    """
+
+    def __init__(self, options: SessionOptions, build: ContextBuilder, state: SessionState) -> None:
+        self._options = options
+        self._build = build
+        self._state = state
+        self._system = system_text(options)
+        self._chat = ChatReader(options)
+        self._writer = Writer(options, state.clock)
+        self._slots = Slots()
+        self._tools = ToolRunner(options, state.watch, self._writer, self._slots)
+        self._repeats = Repeats(options.repeat_limit)
+        self._spoiled_in_row = 0
+        self._result = TurnResult(usage=state.usage)
+
+    async def run(self) -> TurnResult:
+        """Go round until the turn ends.
+
+        Raises:
+            TurnError: It failed; what it had come to is in the error's `result`.
+        """
+        options = self._options
+        try:
+            with span(
+                options.tracer,
+                f"{options.span_prefix}.Turn",
+                thread_id=options.thread_id,
+                session_id=options.session_id,
+            ):
+                await self._run()
+        except TurnError as error:
+            error.result = self._result
+            raise
+        return self._result
+
+    async def _run(self) -> None:
+        await self._begin()
+        try:
+            for _ in range(self._options.round_limit):
+                if await self._round():
+                    return
+        except Halted as halted:
+            await self._halt(halted.verdict)
+            return
+        raise MaxTurnsError(self._options.round_limit, self._tools.missing_tool)
+
+    async def _begin(self) -> None:
+        """Take note, once, of what the store holds from before."""
+        if not self._state.has_begun:
+            entries = await self._entries()
+            self._state.clock.follow(entries)
+            self._state.watch.begin(entries)
+            self._state.has_begun = True
+
+    async def _round(self) -> bool:
+        """Ask the model once and do what it says; return True if the turn is over."""
+        await self._claim("claim_pending")
+        with stage("prepare_notifications"):
+            if self._options.preparer is not None:
+                await settled(self._options.preparer(self._options.session_id))
+        messages = await self._context()
+        reply = await self._chat.ask(messages, self._state.watch.watch_reply())
+        calls = reply.calls
+        if self._options.on_tool_calls is not None:
+            calls = with_ids(await settled(self._options.on_tool_calls(calls)))
+        await self._count(reply)
+        await self._keep(reply)
+        if reply.cut is not None or reply.fault is not None:
+            await self._note_spoiled(reply)
+            return False
+        self._spoiled_in_row = 0
+        self._state.watch.reply_done()
+        if not calls:
+            return await self._claim("recheck_pending") == 0
+        exchange = await self._tools.run(calls)
+        if exchange.closed:
+            self._result = replace(self._result, closed=True)
+            return True
+        if notice := self._repeats.notice(exchange):
+            await self._writer.notice("persist_tool_result", TOOL_LOOP, notice)
+        return False
+
+    async def _claim(self, at: Literal["claim_pending", "recheck_pending"]) -> int:
+        """Take what arrived into the context; return how much that was."""
+        options = self._options
+        with stage(at):
+            return await options.store.claim_pending(options.session_id, self._state.clock())
+
+    async def _entries(self) -> list[Entry]:
+        with stage("build_context"):
+            return in_order(await self._options.store.context(self._options.session_id))
+
+    async def _context(self) -> list[ChatMessage]:
+        """Build what the model is sent, and take note of what it costs."""
+        with stage("build_context"):
+            built = await self._build(self._options.session_id, self._system)
+        newest = self._tools.newest_call
+        messages = with_results_cut(built, self._options.max_tool_result_chars, newest)
+        if self._state.watch.run is not None:
+            told = self._state.watch.look(await self._entries())
+            messages += [ChatMessage(role="user", content=told)] if told else []
+        options = self._options
+        active = tokens_of(messages, options.estimate, count_arguments=options.count_arguments)
+        self._set_usage(self._state.usage.with_active(active))
+        return messages
+
+    def _set_usage(self, usage: TokenUsage) -> None:
+        self._state.usage = usage
+        self._result = replace(self._result, usage=usage)
+
+    async def _count(self, reply: Reply) -> None:
+        """Add what a reply cost to the totals, and tell them."""
+        self._set_usage(self._state.usage.plus(reply.report))
+        if self._options.on_usage is not None:
+            await settled(self._options.on_usage(self._state.usage))
+
+    async def _keep(self, reply: Reply) -> None:
+        """Keep what the model said, of a cut reply what is worth keeping."""
+        text = reply.text if reply.cut is None else reply.cut.keep(reply.text)
+        if text:
+            await self._say(text, entry_usage(reply.report, latency_ms=reply.latency_ms))
+
+    async def _say(self, text: str, usage: EntryUsage | None = None) -> None:
+        """Keep a text of the model as it was written; a person reads it with its slots filled."""
+        await self._writer.reply(text, usage)
+        self._result = replace(self._result, reply=self._slots.expand(text))
+
+    async def _note_spoiled(self, reply: Reply) -> None:
+        """Tell the model why nothing came of its reply; give up at one too many.
+
+        Raises:
+            Halted: The guard gives up first.
+            ModelLoopedError: The reply was cut, as those before it were spoiled.
+            MalformedCallsError: Its calls cannot be read, likewise.
+        """
+        self._spoiled_in_row += 1
+        gives_up = 0 < self._options.retry_limit < self._spoiled_in_row
+        if reply.fault is not None:
+            notice = malformed_call_notice(reply.fault)
+            await self._writer.notice("persist_reply", MALFORMED_CALL, notice)
+            if gives_up:
+                raise MalformedCallsError(self._spoiled_in_row, reply.fault)
+        if reply.cut is not None:
+            told = self._state.watch.reply_cut()
+            notice = repetition_notice(reply.cut.repeated)
+            if isinstance(reply.cut, GuardCut):
+                notice = told or notice
+            await self._writer.notice("persist_reply", REPETITION, notice)
+            if gives_up:
+                raise ModelLoopedError(self._spoiled_in_row, reply.cut.repeated, reply.cut.finding)
+
+    async def _halt(self, verdict: Verdict) -> None:
+        """End a turn that the guard halted, as its policy says.
+
+        Raises:
+            TurnStoppedError: The policy asks for it.
+        """
+        self._result = replace(self._result, stopped_by=verdict)
+        on_halt = self._options.guard.policy.on_halt if self._options.guard else "end"
+        if on_halt == "raise":
+            raise TurnStoppedError(verdict)
+        reply = await self._last_answer(verdict) if on_halt == "answer" else Reply()
+        if not reply.text:
+            reply = replace(reply, text=halt_text(verdict))
+        await self._keep(reply)
+
+    async def _last_answer(self, verdict: Verdict) -> Reply:
+        """Ask once more, without tools, for an answer from what is known."""
+        with stage("build_context"):
+            built = await self._build(self._options.session_id, self._system)
+        newest = self._tools.newest_call
+        messages = with_results_cut(built, self._options.max_tool_result_chars, newest)
+        told = ChatMessage(role="user", content=answer_instruction(verdict))
+        reply = await self._chat.ask_without_tools([*messages, told])
+        await self._count(reply)
+        return reply
