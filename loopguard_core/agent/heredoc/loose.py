@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from loopguard_core.agent.json_text import read_as_written
+from loopguard_core.agent.arguments import Scan, ScanState, first_value
 
 from .body import read_body
 from .fault import FaultKind, HeredocFault
@@ -59,20 +59,19 @@ def loose_json(text: str, start: int = 0) -> LooseJson:
     Returns:
         The JSON, or the fault. Nothing is raised, and the time is linear in what is read.
     """
-    scan = _Scan(text, start)
-    kind = scan.run()
+    walk = _Walk(text, start)
+    kind = walk.run()
     if kind is not None:
         return LooseJson("", start, HeredocFault(kind))
-    rewritten = "".join(scan.parts).strip()
-    try:
-        read_as_written(rewritten)
-    except ValueError as error:
-        near = _excerpt(rewritten, error)
+    rewritten = "".join(walk.parts).strip()
+    scan = first_value(rewritten)
+    if scan != Scan(ScanState.COMPLETE, len(rewritten)):
+        near = rewritten[max(scan.end - _EXCERPT_CHARS, 0) : scan.end + _EXCERPT_CHARS]
         return LooseJson("", start, HeredocFault(FaultKind.NOT_VALID_JSON, near=near))
-    return LooseJson(rewritten, scan.position)
+    return LooseJson(rewritten, walk.position)
 
 
-class _Scan:
+class _Walk:
     """One walk over a text, from one token that matters to the next."""
 
     def __init__(self, text: str, start: int) -> None:
@@ -139,13 +138,6 @@ class _Scan:
     def _emit(self, rewritten: str, end: int) -> None:
         self.parts.append(rewritten)
         self.position = end
-
-
-def _excerpt(rewritten: str, error: ValueError) -> str:
-    """Return the text around the place where the JSON reader stopped, if it named one."""
-    if not isinstance(error, json.JSONDecodeError):
-        return ""
-    return rewritten[max(error.pos - _EXCERPT_CHARS, 0) : error.pos + _EXCERPT_CHARS]
 
 
 def _closing_quote(text: str, start: int, quote: str) -> int | None:

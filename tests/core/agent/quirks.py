@@ -9,6 +9,9 @@ __all__ = ["FIXED"]
 FIXED: Final[dict[str, str]] = {
     "args_gate-025": "Q01: text behind the object makes the arguments malformed",
     "args_gate-026": "Q01: a second object behind the first one likewise",
+    "heredoc_grammar-001": "Q06: prose is allowed unless `allow_prose=False`",
+    "heredoc_grammar-003": "Q06: likewise",
+    "heredoc_grammar-007": "Q06: likewise",
     "heredoc_parse-016": "Q02: the terminators behind the calls are no prose",
     "heredoc_parse-019": "Q02: the terminator behind the call is no prose",
     "turn_args-006": "Q01: a call with text behind its object is refused, not run",

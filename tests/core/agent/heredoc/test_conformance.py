@@ -20,6 +20,7 @@ from loopguard_core.agent.heredoc import (
     render_call,
 )
 from tests.core.agent.cases import cases, ids
+from tests.core.agent.quirks import FIXED
 
 _PARSED = cases("heredoc_parse", "heredoc_parse")
 _LOOSE = cases("heredoc_parse", "loose")
@@ -38,7 +39,7 @@ def test_a_reply_is_parsed_like_the_reference_does(case: dict[str, Any]) -> None
     """Prose, calls with their arguments' text, and the kind of error agree."""
     reply = parse_heredoc(case["in"]["text"])
     expected = case["out"]
-    prose = "" if "Q02" in case.get("quirk", ()) else expected["prose"]
+    prose = "" if case["id"] in FIXED else expected["prose"]
 
     assert prose == reply.prose
     assert _error(expected) == _kind(reply.error)

@@ -7,7 +7,13 @@ import json
 
 import pytest
 
-from loopguard_core.agent.heredoc import FaultKind, close_heredoc, loose_json, parse_heredoc
+from loopguard_core.agent.heredoc import (
+    FaultKind,
+    close_heredoc,
+    loose_json,
+    parse_heredoc,
+    render_call,
+)
 
 
 def _call(arguments: str, name: str = "use") -> str:
@@ -85,6 +91,7 @@ def test_ids_are_minted_only_if_they_are_asked_for() -> None:
         ("@@call f\n}", FaultKind.NOT_VALID_JSON, "f"),
         ("@@call f\nwords {a: 1}", FaultKind.NOT_VALID_JSON, "f"),
         ("@@call f\n{a: NaN}", FaultKind.NOT_VALID_JSON, "f"),
+        ("@@call f\n{a: ~~x}", FaultKind.NOT_VALID_JSON, "f"),
         ("@@call f\n{a: undefined}", FaultKind.NOT_VALID_JSON, "f"),
         ("@@call f\n{a: 1 b: 2}", FaultKind.NOT_VALID_JSON, "f"),
     ],
@@ -110,10 +117,11 @@ def test_a_broken_call_takes_the_complete_ones_with_it() -> None:
 
 def test_the_message_stays_short() -> None:
     """A name of a megabyte, or a long value, is shown in part."""
-    found = parse_heredoc(f"@@call {'n' * 10**6}\n{{a: {'x' * 10**6} }}")
+    long = "x" * 10**6
+    found = parse_heredoc(f"@@call {long}\n{{a: '{long}', b: 1 c: {long} }}")
     assert found.error is not None
     assert len(found.error.message) < 250
-    assert "near" in found.error.message
+    assert '"b": 1 "c"' in found.error.message
 
 
 @pytest.mark.parametrize(
@@ -158,7 +166,7 @@ def test_what_is_not_mended_is_a_fault(loose: str) -> None:
 
 def test_the_end_is_where_the_text_goes_on() -> None:
     """Reading starts where it is told to and ends behind the closing bracket."""
-    text = "xx {a: 1} rest"
+    text = "xx \n {a: 1} rest"
     found = loose_json(text, 3)
     assert (found.json, text[found.end :]) == ('{"a": 1}', " rest")
 
@@ -176,3 +184,11 @@ def test_the_end_is_where_the_text_goes_on() -> None:
 def test_a_missing_terminator_is_supplied(reply: str, closed: str) -> None:
     """Only where there is a call and no terminator at all; closing twice changes nothing."""
     assert closed == close_heredoc(reply) == close_heredoc(close_heredoc(reply))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"), [("", "{}"), (" \n", "{}"), (' {"a":\n1}\n', '{"a":\n1}')]
+)
+def test_a_call_is_shown_as_it_is_stored(arguments: str, shown: str) -> None:
+    """The block has one newline between its marks and the arguments, and none at its end."""
+    assert render_call("f", arguments) == f"@@call f\n{shown}\n@@end"

@@ -148,3 +148,11 @@ def test_megabytes_of_nasty_text_are_read_in_one_walk(text: str) -> None:
     """Nothing is read twice and nothing recurses: a quadratic scan would never come back."""
     reply = parse_heredoc(close_heredoc(text))
     assert reply.error is None or len(reply.error.message) < 250
+
+
+def test_deep_nesting_is_data() -> None:
+    """Arguments that are nested deeper than a stack are read like any others."""
+    nested = "[" * _MANY + "]" * _MANY
+    reply = parse_heredoc(f"@@call f\n{{a: {nested}}}")
+    assert reply.error is None
+    assert reply.calls[0].arguments == f'{{"a": {nested}}}'
