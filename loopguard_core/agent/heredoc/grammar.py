@@ -1,4 +1,4 @@
-r"""The grammar that lets a model write nothing but prose and calls that can be read.
+"""The grammar that lets a model write nothing but prose and calls that can be read.
 
 Whatever it accepts, `parse_heredoc` reads without a fault: a body closes with the line that opened it,
 and commas stand where the parser wants them. Source: agent specification, section 15 (grammar).
@@ -25,9 +25,7 @@ __all__ = ["heredoc_grammar"]
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _CLOSE: Final = literal(f"\n{TERMINATOR}\n")
 
-_GENERIC_CALL: Final = (
-    f"{literal(CALL_PREFIX)} [A-Za-z0-9_.:/-]+ {literal(chr(10))} object {_CLOSE}"
-)
+_GENERIC_CALL: Final = rf'{literal(CALL_PREFIX)} [A-Za-z0-9_.:/-]+ "\n" object {_CLOSE}'
 
 # A bare key is none of true, false, null, True, False and None, which the parser takes for values.
 _BARE_KEY: Final = any_of(
