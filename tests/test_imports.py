@@ -34,13 +34,16 @@ MAY_IMPORT: dict[str, set[str]] = {
 """What each part of the core may import of the others. A new part has to find its place here."""
 
 DEPENDENCIES = {"pydantic", "snowballstemmer", "tiktoken"}
-EXTRAS = {"agent": {"jsonschema", "openai", "opentelemetry"}, "report": {"rich", "typer"}}
+EXTRAS = {
+    "agent": {"jsonschema", "openai", "opentelemetry", "referencing"},
+    "report": {"rich", "typer"},
+}
 """What a part may import of others' packages: the dependencies, and its own extra."""
 
 FRAMEWORKS = {"agents", "langchain", "langchain_core", "langgraph", "llama_index", "openai"}
 OUTSIDERS = (
     FRAMEWORKS
-    | {"jsonschema", "opentelemetry", "rich", "typer"}
+    | {"jsonschema", "opentelemetry", "referencing", "rich", "typer"}
     | {adapter.name for adapter in ADAPTERS}
 )
 

@@ -73,7 +73,8 @@ def _complete(text: str, body: str, scan: Scan) -> GatedArguments:
     if not body.startswith("{"):
         return GatedArguments(text, refusal_not_object(_KINDS.get(body[0], "number")))
     if scan.end < len(body):
-        return GatedArguments(text, refusal_syntax(_unexpected(body, scan.end)))
+        behind = body[scan.end :].lstrip(_JSON_BLANK)
+        return GatedArguments(text, refusal_syntax(_unexpected(body, len(body) - len(behind))))
     return GatedArguments(text if text.strip(_JSON_BLANK) == body else body)
 
 
@@ -90,6 +91,5 @@ def _loose(text: str, body: str, scan: Scan) -> GatedArguments:
 
 def _unexpected(body: str, at: int) -> str:
     """Say what is wrong at *at*, and what stands in front of it."""
-    at += len(body[at:]) - len(body[at:].lstrip(_JSON_BLANK))
     before = body[max(at - _SHOWN_CHARS, 0) : at]
     return f"unexpected {body[at]!a} " + (f"after {before!a}" if before else "at the start")

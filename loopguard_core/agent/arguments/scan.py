@@ -21,9 +21,11 @@ _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _IN_STRING: Final = re.compile(
     r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){0,1000}',
 )
-_CUT_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
+_ESCAPE_START: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_IN_NUMBER: Final = re.compile(r"[-+.0-9eE]*")
+_NUMBER_START: Final = re.compile(
+    r"-?(?:(?:0|[1-9][0-9]*)(?:(?:\.[0-9]+)?[eE][+-]?[0-9]*|\.[0-9]*)?)?",
+)
 _WORDS: Final = {"t": "true", "f": "false", "n": "null"}
 _CLOSERS: Final = {"{": "}", "[": "]"}
 
@@ -122,8 +124,8 @@ def _string_end(text: str, at: int) -> int:
     """Read a string, from behind its opening quote."""
     while (end := _match_end(_IN_STRING, text, at)) > at:
         at = end
-    if text.startswith("\\", at) and _CUT_ESCAPE.fullmatch(text, at):
-        at = len(text)
+    if text.startswith("\\", at):  # an escape that is cut off, or none that JSON has
+        raise _fault(text, _match_end(_ESCAPE_START, text, at))
     return _expect(text, at, '"')
 
 
@@ -134,15 +136,10 @@ def _word_end(text: str, at: int, word: str) -> int:
 
 
 def _number_end(text: str, at: int) -> int:
-    number = _NUMBER.match(text, at)
-    end = number.end() if number else at + text.startswith("-", at)
-    if number and not text.startswith((".", "e", "E"), end):
-        return end
-    run = _match_end(_IN_NUMBER, text, at)
-    # One more digit mends a number that was cut off, such as `-`, `1.` and `1e+`.
-    if run == len(text) and _NUMBER.fullmatch(text[at:] + "0"):
-        end = run
-    raise _fault(text, end)
+    end = _match_end(_NUMBER_START, text, at)
+    if _NUMBER.fullmatch(text, at, end) is None:
+        raise _fault(text, end)
+    return end
 
 
 def _expect(text: str, at: int, char: str) -> int:

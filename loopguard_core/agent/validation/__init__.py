@@ -5,9 +5,11 @@ from __future__ import annotations
 from .dispatcher import invalid_arguments, validating_dispatcher
 from .protocol import Validator
 from .schema import SchemaValidator
+from .strict import StrictSchemaValidator
 
 __all__ = [
     "SchemaValidator",
+    "StrictSchemaValidator",
     "Validator",
     "invalid_arguments",
     "validating_dispatcher",

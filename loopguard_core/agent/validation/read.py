@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from loopguard_core.agent.json_text import Number
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["NotAnObjectError", "read_object"]
+__all__ = ["NotAnObjectError", "json_kind", "read_object"]
 
 _Value = TypeVar("_Value")
 
@@ -38,5 +40,22 @@ def read_object(text: str, read: Callable[[str], _Value]) -> dict[str, _Value]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise NotAnObjectError("another kind of value")
+        raise NotAnObjectError(f"got {json_kind(value)}")
     return value
+
+
+def json_kind(value: object) -> str:
+    """Return what JSON calls a value that was read from it."""
+    match value:
+        case bool():
+            return "boolean"
+        case int() | float() | Number():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "null"

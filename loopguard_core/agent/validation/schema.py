@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loopguard_core.agent.json_text import Json, Number, read_as_written
+from loopguard_core.agent.json_text import Json, read_as_written
 
-from .read import NotAnObjectError, read_object
+from .read import NotAnObjectError, json_kind, read_object
 
 if TYPE_CHECKING:
     from loopguard_core.agent.chat import ToolDefinition
@@ -67,9 +67,9 @@ class _Rules:
     def wrong_kinds(self, members: Mapping[str, Json]) -> list[str]:
         """Return a reason for each value of another kind, sorted."""
         return sorted(
-            f"{name} should be {' or '.join(types)}, got {_kind(members[name])}"
+            f"{name} should be {' or '.join(types)}, got {json_kind(members[name])}"
             for name, types in self.types.items()
-            if members.get(name) is not None and not _fits(_kind(members[name]), types)
+            if members.get(name) is not None and not _fits(json_kind(members[name]), types)
         )
 
 
@@ -100,22 +100,6 @@ def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         return ()
     return tuple(item for item in value if isinstance(item, str))
-
-
-def _kind(value: Json) -> str:
-    match value:
-        case Number():
-            return "number"
-        case str():
-            return "string"
-        case bool():
-            return "boolean"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case None:
-            return "null"
 
 
 def _fits(kind: str, types: tuple[str, ...]) -> bool:
