@@ -22,7 +22,7 @@ _IN_STRING: Final = re.compile(
     r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){0,1000}',
 )
 _ESCAPE_START: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+# A number, or the start of one: it is whole if its last character is a digit.
 _NUMBER_START: Final = re.compile(
     r"-?(?:(?:0|[1-9][0-9]*)(?:(?:\.[0-9]+)?[eE][+-]?[0-9]*|\.[0-9]*)?)?",
 )
@@ -137,7 +137,7 @@ def _word_end(text: str, at: int, word: str) -> int:
 
 def _number_end(text: str, at: int) -> int:
     end = _match_end(_NUMBER_START, text, at)
-    if _NUMBER.fullmatch(text, at, end) is None:
+    if end == at or not text[end - 1].isdigit():
         raise _fault(text, end)
     return end
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from loopguard_core.agent.json_text import Number
 
@@ -13,14 +13,12 @@ __all__ = ["NotAnObjectError", "json_kind", "read_object"]
 
 _Value = TypeVar("_Value")
 
-_MAX_DETAIL_CHARS: Final = 120
-
 
 class NotAnObjectError(ValueError):
     """A text is no JSON object; the error's text is the reason that the model reads."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__(f"arguments are not a JSON object: {detail[:_MAX_DETAIL_CHARS]}")
+        super().__init__(f"arguments are not a JSON object: {detail}")
 
 
 def read_object(text: str, read: Callable[[str], _Value]) -> dict[str, _Value]:

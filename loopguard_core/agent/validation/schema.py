@@ -79,7 +79,7 @@ def _rules_of(schema: object) -> _Rules:
         return _Rules((), {})
     properties = schema.get("properties")
     types = (
-        {name: _types(schema) for name, schema in properties.items() if isinstance(name, str)}
+        {name: _types(schema) for name, schema in properties.items()}
         if isinstance(properties, Mapping)
         else {}
     )

@@ -101,3 +101,10 @@ def test_of_equal_tool_names_the_last_one_counts() -> None:
         ToolDefinition(name="t", parameters={"required": ["b"]}),
     ]
     assert SchemaValidator(tools).validate_args("t", '{"b":1}') is None
+
+
+def test_wrong_kinds_are_sorted() -> None:
+    """The order of reasons does not depend on how a schema was written."""
+    text = {"type": "string"}
+    said = reason({"properties": {"b": text, "a": text}}, '{"b":1,"a":1}')
+    assert said == "a should be string, got number; b should be string, got number"
