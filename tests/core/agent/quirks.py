@@ -14,6 +14,8 @@ FIXED: Final[dict[str, str]] = {
     "heredoc_grammar-007": "Q06: likewise",
     "heredoc_parse-016": "Q02: the terminators behind the calls are no prose",
     "heredoc_parse-019": "Q02: the terminator behind the call is no prose",
+    "lod_stub-004": "Q18: a stub that is no shorter than its text is not shown",
+    "lod_stub-010": "Q07: the start of a stub ends with a whole character",
     "turn_args-006": "Q01: a call with text behind its object is refused, not run",
     "turn_cut-004": "Q09: a cut in arguments leaves the prose beside them whole",
     "turn_heredoc-003": "Q02, Q05: no terminator in the prose; a call has an id in the store",

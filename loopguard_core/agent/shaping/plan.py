@@ -1,0 +1,132 @@
+"""What is done with each entry of a history: kept, shown as a stub, or folded away.
+
+A plan touches no message, so it can be applied to a framework's own. Source: agent specification,
+sections 5 and 23.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from loopguard_core.agent.budget import CharsByFour, TokenEstimator
+from loopguard_core.agent.entries import Entry, EntryKind
+from loopguard_core.agent.render import EntryGroup, grouped
+
+from .oversized import cuts_in_tail
+from .prices import PriceList
+from .stub import stub_of
+from .tail import pristine_tail, whole_rounds
+
+if TYPE_CHECKING:
+    from .policy import ShaperPolicy
+
+__all__ = ["ShapePlan", "foldable", "plan_shape", "stubs_before", "tail_start"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapePlan:
+    """What becomes of a history.
+
+    Args:
+        tail_start: The index of the first entry that is left alone.
+        stubs: What is shown in the place of an entry's content, by index; empty if it fits.
+        fold: The indices that a fold would take; empty unless only a fold can make it fit.
+        cuts: What is shown of results in the tail whose middle is cut out; like stubs.
+        tokens: What the history costs as planned, without the fold, and with the system text.
+        target: What it should cost at most; 0 for no limit.
+    """
+
+    tail_start: int
+    stubs: Mapping[int, str] = field(default_factory=dict)
+    fold: range = range(0)
+    cuts: Mapping[int, str] = field(default_factory=dict)
+    tokens: int = 0
+    target: int = 0
+
+    @property
+    def shown(self) -> Mapping[int, str]:
+        """What is shown in the place of contents, stubs and cuts."""
+        return {**self.stubs, **self.cuts}
+
+    @property
+    def over_budget(self) -> bool:
+        """True if it costs more than the target all the same."""
+        return 0 < self.target < self.tokens
+
+
+def plan_shape(
+    entries: Sequence[Entry],
+    policy: ShaperPolicy,
+    *,
+    system_tokens: int = 0,
+    estimate: TokenEstimator = CharsByFour.estimate,
+    prices: PriceList | None = None,
+) -> ShapePlan:
+    """Plan how a history is brought into its budget.
+
+    What fits is left alone, for a provider's prompt cache. Then what is long is shown as a stub.
+    Then a fold is planned. Where there is nothing to fold, oversized results in the tail are cut.
+
+    Args:
+        entries: In their order; see `in_order`.
+        policy: The limits.
+        system_tokens: What the request costs beside the entries.
+        estimate: Prices one text.
+        prices: Prices from earlier plans of the same history; None prices all of it.
+    """
+    prices = prices or PriceList(policy, estimate)
+    groups = list(grouped(entries))
+    start = tail_start(entries, policy)
+    target = policy.target_tokens if policy.budget_tokens > 0 else 0
+    stubs = stubs_before(entries, policy, start) if policy.always_lod else {}
+    tokens = system_tokens + prices.total(groups, stubs)
+    if tokens > target > 0:
+        for border in dict.fromkeys((start - start % policy.step_entries, start)):
+            stubs = stubs_before(entries, policy, border)
+            tokens = system_tokens + prices.total(groups, stubs)
+            if tokens <= target:
+                break
+    prices.keep_only(groups)
+    plan = ShapePlan(tail_start=start, stubs=stubs, tokens=tokens, target=target)
+    if not plan.over_budget:
+        return plan
+    if fold := foldable(entries, policy, start):
+        return replace(plan, fold=fold)
+    return _with_cuts(plan, groups, prices) if policy.cut_newest_results else plan
+
+
+def tail_start(entries: Sequence[Entry], policy: ShaperPolicy) -> int:
+    """Return the index of the first entry that is left alone."""
+    kinds = [entry.kind for entry in entries]
+    kept = pristine_tail(kinds, policy.preserve_last_messages, policy.preserve_last_tool_calls)
+    start = len(entries) - kept
+    return whole_rounds(entries, start) if policy.repair_pairs else start
+
+
+def foldable(entries: Sequence[Entry], policy: ShaperPolicy, start: int) -> range:
+    """Return what a fold takes: all before the tail, unless that is markers alone."""
+    older = entries[:start]
+    if policy.merge_markers and len(older) > 1:
+        return range(start)
+    return range(start if any(entry.kind != EntryKind.COMPACTION for entry in older) else 0)
+
+
+def _with_cuts(plan: ShapePlan, groups: Sequence[EntryGroup], prices: PriceList) -> ShapePlan:
+    tail = [group for group in groups if group.start >= plan.tail_start]
+    excess = plan.tokens - plan.target
+    cuts = cuts_in_tail(tail, prices, excess=excess)
+    if not cuts:
+        return plan
+    contents = {group.start: group.entries[0].content for group in tail}
+    saved = sum(prices.text(contents[index]) - prices.text(cut) for index, cut in cuts.items())
+    return replace(plan, cuts=cuts, tokens=plan.tokens - saved)
+
+
+def stubs_before(entries: Sequence[Entry], policy: ShaperPolicy, border: int) -> dict[int, str]:
+    """Return the stubs of the entries before index *border* that have one."""
+    if policy.lod_truncate_above_chars <= 0:
+        return {}
+    stubs = ((index, stub_of(entries[index], policy)) for index in range(border))
+    return {index: stub for index, stub in stubs if stub is not None}
