@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from .options import ContextBuilder, Preparer, SessionOptions, ToolFormat
+from .options import OnToken, SessionOptions, ToolFormat
 from .result import TurnResult
 from .session import Session
 
 __all__ = [
-    "ContextBuilder",
-    "Preparer",
+    "OnToken",
     "Session",
     "SessionOptions",
     "ToolFormat",

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
 from loopguard_core.agent.budget import CharsByFour, TokenEstimator
-from loopguard_core.agent.chat import ChatMessage, ToolCall, ToolDefinition
+from loopguard_core.agent.chat import ToolCall, ToolDefinition
 from loopguard_core.agent.dispatch import ToolDispatcher
 from loopguard_core.agent.entries import CompactionInfo
+from loopguard_core.agent.render import ContextBuilder
 from loopguard_core.agent.runner import ChatOptions, LLMRunner
 from loopguard_core.agent.store import Store
 from loopguard_core.agent.tracing import Tracer
@@ -18,19 +19,13 @@ from loopguard_core.agent.usage import TokenUsage
 from loopguard_core.errors import InvalidInputError
 from loopguard_core.guard import LoopGuard, Verdict
 
-__all__ = ["ContextBuilder", "Preparer", "SessionOptions", "ToolFormat"]
+__all__ = ["OnToken", "SessionOptions", "ToolFormat"]
 
 ToolFormat: TypeAlias = Literal["native", "heredoc"]
 """How calls travel: as the endpoint has them, or as text."""
 
-ContextBuilder: TypeAlias = Callable[[str, str], Awaitable[Sequence[ChatMessage]]]
-"""Builds the messages of a model call from a session's id and a system text; `Shaper.build` is one."""
-
 OnToken: TypeAlias = Callable[[str], Awaitable[None] | None]
 """Is given each piece of text as the model writes it."""
-
-Preparer: TypeAlias = Callable[[str], Awaitable[None] | None]
-"""Looks after notices before each model call; is given the session's id."""
 
 _DEFAULT_MAX_TURNS: Final = 100
 _DEFAULT_RETRIES: Final = 2
@@ -88,7 +83,7 @@ class SessionOptions:
     forced_terminal_tool: str = ""
     max_repetition_retries: int = _DEFAULT_RETRIES
     max_repeated_exchanges: int = _DEFAULT_REPEATS
-    preparer: Preparer | None = None
+    preparer: Callable[[str], Awaitable[None] | None] | None = None
     span_prefix: str = "agent"
     omit_slot_instructions: bool = False
     max_tool_result_chars: int = 0

@@ -23,9 +23,9 @@ from .turn import SessionState, Turn
 from .watching import Watch
 
 if TYPE_CHECKING:
+    from loopguard_core.agent.render import ContextBuilder
     from loopguard_core.guard import GuardedRun
 
-    from .options import ContextBuilder
     from .result import TurnResult
 
 __all__ = ["Session"]

@@ -18,6 +18,7 @@ from loopguard_core.agent.errors import (
     TurnError,
     TurnStoppedError,
 )
+from loopguard_core.agent.shaping import reporting_compactions
 from loopguard_core.agent.tracing import span
 from loopguard_core.agent.transclusion import Slots
 from loopguard_core.agent.usage import TokenUsage, entry_usage
@@ -44,10 +45,11 @@ from .watching import Halted, Watch
 from .writing import Writer
 
 if TYPE_CHECKING:
-    from loopguard_core.agent.entries import Entry, EntryUsage
+    from loopguard_core.agent.entries import CompactionInfo, Entry, EntryUsage
+    from loopguard_core.agent.render import ContextBuilder
     from loopguard_core.guard import Verdict
 
-    from .options import ContextBuilder, SessionOptions
+    from .options import SessionOptions
 
 __all__ = ["SessionState", "Turn"]
 
@@ -172,10 +174,7 @@ class Turn:
 
     async def _context(self) -> list[ChatMessage]:
         """Build what the model is sent, and take note of what it costs."""
-        with stage("build_context"):
-            built = await self._build(self._options.session_id, self._system)
-        newest = self._tools.newest_call
-        messages = with_results_cut(built, self._options.max_tool_result_chars, newest)
+        messages = await self._built()
         if self._state.watch.run is not None:
             told = self._state.watch.look(await self._entries())
             messages += [ChatMessage(role="user", content=told)] if told else []
@@ -183,6 +182,23 @@ class Turn:
         active = tokens_of(messages, options.estimate, count_arguments=options.count_arguments)
         self._set_usage(self._state.usage.with_active(active))
         return messages
+
+    async def _built(self) -> list[ChatMessage]:
+        """Build the context; what was folded for it is told, also when building failed."""
+        folds: list[CompactionInfo] = []
+        try:
+            with stage("build_context"), reporting_compactions(folds.append):
+                built = await self._build(self._options.session_id, self._system)
+        finally:
+            await self._tell(folds)
+        limit = self._options.max_tool_result_chars
+        return with_results_cut(built, limit, self._tools.newest_call)
+
+    async def _tell(self, folds: list[CompactionInfo]) -> None:
+        self._result = replace(self._result, compactions=(*self._result.compactions, *folds))
+        if self._options.on_compaction is not None:
+            for info in folds:
+                await settled(self._options.on_compaction(info))
 
     def _set_usage(self, usage: TokenUsage) -> None:
         self._state.usage = usage
@@ -246,10 +262,7 @@ class Turn:
 
     async def _last_answer(self, verdict: Verdict) -> Reply:
         """Ask once more, without tools, for an answer from what is known."""
-        with stage("build_context"):
-            built = await self._build(self._options.session_id, self._system)
-        newest = self._tools.newest_call
-        messages = with_results_cut(built, self._options.max_tool_result_chars, newest)
+        messages = await self._built()
         told = ChatMessage(role="user", content=answer_instruction(verdict))
         reply = await self._chat.ask_without_tools([*messages, told])
         await self._count(reply)
