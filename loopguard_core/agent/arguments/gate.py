@@ -60,13 +60,11 @@ def gate_arguments(text: str) -> GatedArguments:
     if not body:
         return GatedArguments(text)
     scan = first_value(body)
-    match scan.state:
-        case ScanState.COMPLETE:
-            return _complete(text, body, scan)
-        case ScanState.CUT_OFF:
-            return GatedArguments(text, refusal_cut(byte_length(text)))
-        case ScanState.MALFORMED:
-            return _loose(text, body, scan)
+    if scan.state is ScanState.COMPLETE:
+        return _complete(text, body, scan)
+    if scan.state is ScanState.MALFORMED:
+        return _loose(text, body, scan)
+    return GatedArguments(text, refusal_cut(byte_length(text)))
 
 
 def _complete(text: str, body: str, scan: Scan) -> GatedArguments:
@@ -80,13 +78,11 @@ def _complete(text: str, body: str, scan: Scan) -> GatedArguments:
 
 def _loose(text: str, body: str, scan: Scan) -> GatedArguments:
     repaired = repair_json(body)
-    match repaired.outcome:
-        case RepairOutcome.OK:
-            return GatedArguments(repaired.text, repairs=repaired.repairs)
-        case RepairOutcome.TRUNCATED:
-            return GatedArguments(text, refusal_cut(byte_length(text)))
-        case RepairOutcome.FAILED:
-            return GatedArguments(text, refusal_syntax(_unexpected(body, scan.end)))
+    if repaired.outcome is RepairOutcome.OK:
+        return GatedArguments(repaired.text, repairs=repaired.repairs)
+    if repaired.outcome is RepairOutcome.TRUNCATED:
+        return GatedArguments(text, refusal_cut(byte_length(text)))
+    return GatedArguments(text, refusal_syntax(_unexpected(body, scan.end)))
 
 
 def _unexpected(body: str, at: int) -> str:

@@ -43,7 +43,7 @@ def read_object(text: str, read: Callable[[str], _Value]) -> dict[str, _Value]:
 
 
 def json_kind(value: object) -> str:
-    """Return what JSON calls a value that was read from it."""
+    """Return what JSON calls a value that was read from it, and is not null."""
     match value:
         case bool():
             return "boolean"
@@ -53,7 +53,5 @@ def json_kind(value: object) -> str:
             return "string"
         case list():
             return "array"
-        case dict():
-            return "object"
         case _:
-            return "null"
+            return "object"

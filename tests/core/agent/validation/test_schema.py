@@ -21,6 +21,7 @@ def reason(parameters: Any, arguments: str) -> str | None:
     [
         ({"type": ["string", "null"]}, '{"a":1}', "a should be string or null, got number"),
         ({"type": ["string", "integer"]}, '{"a":1.5}', None),
+        ({"type": "string"}, '{"a":{}}', "a should be string, got object"),
         ({"type": ["string", 5]}, '{"a":1}', None),
         ({"type": []}, '{"a":1}', None),
         ({"type": 5}, '{"a":1}', None),
@@ -35,9 +36,9 @@ def test_an_unusual_property_constrains_itself_alone(
     """Types in a list are alternatives, what cannot be read passes, and the rest still counts."""
     parameters = {"properties": {"a": schema, "b": {"type": "string"}}, "required": ["b"]}
     assert reason(parameters, arguments) == "missing required field(s): b"
-    with_b = arguments.replace("}", ',"b":"x"}')
+    with_b = f'{arguments[:-1]},"b":"x"}}'
     assert reason(parameters, with_b) == expected
-    wrong_b = reason(parameters, arguments.replace("}", ',"b":[]}'))
+    wrong_b = reason(parameters, f'{arguments[:-1]},"b":[]}}')
     assert wrong_b == "; ".join(filter(None, [expected, "b should be string, got array"]))
 
 
