@@ -19,7 +19,8 @@ from loopguard_core.errors import InvalidInputError
 from .blocking import BlockingLoop
 from .clock import SessionClock
 from .options import SessionOptions
-from .turn import SessionState, Turn
+from .state import SessionState
+from .turn import Turn
 from .watching import Watch
 
 if TYPE_CHECKING:

@@ -5,72 +5,40 @@ Source: agent specification, section 6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from loopguard_core.agent.budget import tokens_of
 from loopguard_core.agent.chat import ChatMessage
 from loopguard_core.agent.entries import in_order
-from loopguard_core.agent.errors import (
-    MalformedCallsError,
-    MaxTurnsError,
-    ModelLoopedError,
-    TurnError,
-    TurnStoppedError,
-)
+from loopguard_core.agent.errors import MaxTurnsError, TurnError, TurnStoppedError
 from loopguard_core.agent.shaping import reporting_compactions
 from loopguard_core.agent.tracing import span
-from loopguard_core.agent.transclusion import Slots
-from loopguard_core.agent.usage import TokenUsage, entry_usage
 from loopguard_core.guard.guidance import answer_instruction, halt_text
 
 from .awaiting import settled
-from .chat_reader import ChatReader, Reply, with_ids
-from .clock import SessionClock
-from .cut import GuardCut
+from .chat_reader import ChatReader
 from .exchange import ToolRunner
-from .notices import (
-    MALFORMED_CALL,
-    REPETITION,
-    TOOL_LOOP,
-    malformed_call_notice,
-    repetition_notice,
-)
+from .notices import TOOL_LOOP
 from .prompt import system_text
+from .reading import Reply, with_ids
+from .record import TurnRecord
 from .repeats import Repeats
-from .result import TurnResult
 from .shown import with_results_cut
+from .spoiled import SpoiledReplies
 from .stages import stage
-from .watching import Halted, Watch
+from .watching import Halted
 from .writing import Writer
 
 if TYPE_CHECKING:
-    from loopguard_core.agent.entries import CompactionInfo, Entry, EntryUsage
+    from loopguard_core.agent.entries import CompactionInfo, Entry
     from loopguard_core.agent.render import ContextBuilder
     from loopguard_core.guard import Verdict
 
     from .options import SessionOptions
+    from .result import TurnResult
+    from .state import SessionState
 
-__all__ = ["SessionState", "Turn"]
-
-
-@dataclass(slots=True)
-class SessionState:
-    """What outlives a turn.
-
-    Args:
-        clock: The session's.
-        watch: The session's guard.
-        usage: The totals so far.
-        has_begun: True once the store was looked at.
-        is_busy: True while a turn runs.
-    """
-
-    clock: SessionClock
-    watch: Watch
-    usage: TokenUsage
-    has_begun: bool = False
-    is_busy: bool = False
+__all__ = ["Turn"]
 
 
 class Turn:
@@ -89,11 +57,10 @@ class Turn:
         self._system = system_text(options)
         self._chat = ChatReader(options)
         self._writer = Writer(options, state.clock)
-        self._slots = Slots()
-        self._tools = ToolRunner(options, state.watch, self._writer, self._slots)
+        self._record = TurnRecord(options, state, self._writer)
+        self._tools = ToolRunner(options, state.watch, self._writer, self._record.slots)
         self._repeats = Repeats(options.repeat_limit)
-        self._spoiled_in_row = 0
-        self._result = TurnResult(usage=state.usage)
+        self._spoiled = SpoiledReplies(options, state.watch, self._writer)
 
     async def run(self) -> TurnResult:
         """Go round until the turn ends.
@@ -111,9 +78,9 @@ class Turn:
             ):
                 await self._run()
         except TurnError as error:
-            error.result = self._result
+            error.result = self._record.result
             raise
-        return self._result
+        return self._record.result
 
     async def _run(self) -> None:
         await self._begin()
@@ -137,26 +104,21 @@ class Turn:
     async def _round(self) -> bool:
         """Ask the model once and do what it says; return True if the turn is over."""
         await self._claim("claim_pending")
-        with stage("prepare_notifications"):
-            if self._options.preparer is not None:
-                await settled(self._options.preparer(self._options.session_id))
+        await self._prepare()
         messages = await self._context()
         reply = await self._chat.ask(messages, self._state.watch.watch_reply())
         calls = reply.calls
         if self._options.on_tool_calls is not None:
             calls = with_ids(await settled(self._options.on_tool_calls(calls)))
-        await self._count(reply)
-        await self._keep(reply)
-        if reply.cut is not None or reply.fault is not None:
-            await self._note_spoiled(reply)
+        await self._record.count(reply)
+        await self._record.keep(reply)
+        if await self._spoiled.note(reply):
             return False
-        self._spoiled_in_row = 0
-        self._state.watch.reply_done()
         if not calls:
             return await self._claim("recheck_pending") == 0
         exchange = await self._tools.run(calls)
         if exchange.closed:
-            self._result = replace(self._result, closed=True)
+            self._record.result = replace(self._record.result, closed=True)
             return True
         if notice := self._repeats.notice(exchange):
             await self._writer.notice("persist_tool_result", TOOL_LOOP, notice)
@@ -168,6 +130,11 @@ class Turn:
         with stage(at):
             return await options.store.claim_pending(options.session_id, self._state.clock())
 
+    async def _prepare(self) -> None:
+        with stage("prepare_notifications"):
+            if self._options.preparer is not None:
+                await settled(self._options.preparer(self._options.session_id))
+
     async def _entries(self) -> list[Entry]:
         with stage("build_context"):
             return in_order(await self._options.store.context(self._options.session_id))
@@ -178,9 +145,7 @@ class Turn:
         if self._state.watch.run is not None:
             told = self._state.watch.look(await self._entries())
             messages += [ChatMessage(role="user", content=told)] if told else []
-        options = self._options
-        active = tokens_of(messages, options.estimate, count_arguments=options.count_arguments)
-        self._set_usage(self._state.usage.with_active(active))
+        self._record.price(messages)
         return messages
 
     async def _built(self) -> list[ChatMessage]:
@@ -190,60 +155,9 @@ class Turn:
             with stage("build_context"), reporting_compactions(folds.append):
                 built = await self._build(self._options.session_id, self._system)
         finally:
-            await self._tell(folds)
+            await self._record.folded(folds)
         limit = self._options.max_tool_result_chars
         return with_results_cut(built, limit, self._tools.newest_call)
-
-    async def _tell(self, folds: list[CompactionInfo]) -> None:
-        self._result = replace(self._result, compactions=(*self._result.compactions, *folds))
-        if self._options.on_compaction is not None:
-            for info in folds:
-                await settled(self._options.on_compaction(info))
-
-    def _set_usage(self, usage: TokenUsage) -> None:
-        self._state.usage = usage
-        self._result = replace(self._result, usage=usage)
-
-    async def _count(self, reply: Reply) -> None:
-        """Add what a reply cost to the totals, and tell them."""
-        self._set_usage(self._state.usage.plus(reply.report))
-        if self._options.on_usage is not None:
-            await settled(self._options.on_usage(self._state.usage))
-
-    async def _keep(self, reply: Reply) -> None:
-        """Keep what the model said, of a cut reply what is worth keeping."""
-        text = reply.text if reply.cut is None else reply.cut.keep(reply.text)
-        if text:
-            await self._say(text, entry_usage(reply.report, latency_ms=reply.latency_ms))
-
-    async def _say(self, text: str, usage: EntryUsage | None = None) -> None:
-        """Keep a text of the model as it was written; a person reads it with its slots filled."""
-        await self._writer.reply(text, usage)
-        self._result = replace(self._result, reply=self._slots.expand(text))
-
-    async def _note_spoiled(self, reply: Reply) -> None:
-        """Tell the model why nothing came of its reply; give up at one too many.
-
-        Raises:
-            Halted: The guard gives up first.
-            ModelLoopedError: The reply was cut, as those before it were spoiled.
-            MalformedCallsError: Its calls cannot be read, likewise.
-        """
-        self._spoiled_in_row += 1
-        gives_up = 0 < self._options.retry_limit < self._spoiled_in_row
-        if reply.fault is not None:
-            notice = malformed_call_notice(reply.fault)
-            await self._writer.notice("persist_reply", MALFORMED_CALL, notice)
-            if gives_up:
-                raise MalformedCallsError(self._spoiled_in_row, reply.fault)
-        if reply.cut is not None:
-            told = self._state.watch.reply_cut()
-            notice = repetition_notice(reply.cut.repeated)
-            if isinstance(reply.cut, GuardCut):
-                notice = told or notice
-            await self._writer.notice("persist_reply", REPETITION, notice)
-            if gives_up:
-                raise ModelLoopedError(self._spoiled_in_row, reply.cut.repeated, reply.cut.finding)
 
     async def _halt(self, verdict: Verdict) -> None:
         """End a turn that the guard halted, as its policy says.
@@ -251,19 +165,19 @@ class Turn:
         Raises:
             TurnStoppedError: The policy asks for it.
         """
-        self._result = replace(self._result, stopped_by=verdict)
+        self._record.result = replace(self._record.result, stopped_by=verdict)
         on_halt = self._options.guard.policy.on_halt if self._options.guard else "end"
         if on_halt == "raise":
             raise TurnStoppedError(verdict)
         reply = await self._last_answer(verdict) if on_halt == "answer" else Reply()
         if not reply.text:
             reply = replace(reply, text=halt_text(verdict))
-        await self._keep(reply)
+        await self._record.keep(reply)
 
     async def _last_answer(self, verdict: Verdict) -> Reply:
         """Ask once more, without tools, for an answer from what is known."""
         messages = await self._built()
         told = ChatMessage(role="user", content=answer_instruction(verdict))
         reply = await self._chat.ask_without_tools([*messages, told])
-        await self._count(reply)
+        await self._record.count(reply)
         return reply
