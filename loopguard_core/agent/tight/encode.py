@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_DEPTH", "encode_tight_c"]
 
-MAX_DEPTH: Final = 128
+MAX_DEPTH: Final = 64
 """A value that is nested more deeply stays as it is, so that the form depends on it alone and not
 on how deep in a program the caller stands."""
 
@@ -53,7 +53,7 @@ def _document(value: Json) -> str:
     if isinstance(value, dict):
         return _object(value)
     if isinstance(value, list):
-        return _array(value)
+        return _array(value, 1)
     if type(value) is str and "\n" in value:
         return value
     return scalar_token(value)
@@ -73,13 +73,13 @@ def _object(members: dict[str, Json]) -> str:
 def _block(key: str, value: Json) -> str:
     if not isinstance(value, list):
         return f"{key}:{_loose(value, 2)}"
-    block = _array(value)
+    block = _array(value, 2)
     return f"{key}\n{block}" if "\n" in block else f"{key}:{block}"
 
 
-def _array(items: list[Json]) -> str:
+def _array(items: list[Json], depth: int) -> str:
     rows = _rows(items)
-    return _loose(items, 1) if rows is None else _table(rows)
+    return _loose(items, depth) if rows is None else _table(rows)
 
 
 def _rows(items: list[Json]) -> list[dict[str, Json]] | None:
