@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from loopguard_core.agent.budget import byte_length
+from loopguard_core.agent.runner import finding_text
 from loopguard_core.agent.utf8 import first_bytes
 from loopguard_core.guard import Finding
 from loopguard_core.reply import ExactFinding
-
-from .notices import finding_text
 
 __all__ = ["GuardCut", "RepetitionCut"]
 

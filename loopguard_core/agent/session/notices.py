@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from loopguard_core.agent.heredoc import HeredocFault
-    from loopguard_core.reply import ExactFinding
 
 __all__ = [
     "ABORTED",
@@ -21,7 +20,6 @@ __all__ = [
     "REPETITION",
     "TOOL_LOOP",
     "error_result",
-    "finding_text",
     "malformed_call_notice",
     "repetition_notice",
     "tool_loop_notice",
@@ -41,15 +39,6 @@ NO_TOOLS: Final = "ERROR: there are no tools here. This call was NOT executed."
 
 ABORTED: Final = "ERROR: this call was NOT executed, because the turn was aborted."
 """Answers the calls behind one that aborted the turn."""
-
-
-def finding_text(finding: ExactFinding) -> str:
-    """Say what a reply repeated, and where."""
-    sample = finding.sample.decode("utf-8", "replace")
-    return (
-        f'a block of {finding.period} bytes, {finding.reps} times in a row in {finding.where}: "'
-        f'{sample}"'
-    )
 
 
 def repetition_notice(repeated: str) -> str:

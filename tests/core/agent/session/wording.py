@@ -10,6 +10,7 @@ from loopguard_core.agent.arguments import gate_arguments, refusal_cut, refusal_
 from loopguard_core.agent.chat import ToolDefinition
 from loopguard_core.agent.heredoc import FaultKind, HeredocFault, heredoc_prompt
 from loopguard_core.agent.result_cut import ResultCut
+from loopguard_core.agent.runner import finding_text
 from loopguard_core.agent.session import notices
 from loopguard_core.agent.transclusion import SLOT_NOTE
 from loopguard_core.reply import ExactFinding
@@ -84,7 +85,7 @@ def _finding(given: str) -> str:
     found = re.fullmatch(r'period=(\d+) reps=(\d+) where=(.*?) sample="(.*)"', given, re.DOTALL)
     assert found is not None
     period, reps, sample = int(found[1]), int(found[2]), found[4].encode()
-    return notices.finding_text(ExactFinding(found[3], period, reps, 0, sample))
+    return finding_text(ExactFinding(found[3], period, reps, 0, sample))
 
 
 def _tool_loop(given: str) -> str:
