@@ -15,11 +15,14 @@ class FoldLimits:
     """When folding is given up.
 
     A fold that frees less than a twentieth of what the history cost is idle: a summary of 500
-    tokens for 500 tokens. One may be bad luck, a third in a row is a tail that is too long.
+    tokens for 500 tokens. One may be bad luck, a third in a row is a tail that is too long, or a
+    summariser that repeats what it reads. Once the history has grown by a quarter there is enough
+    to fold that it may be worth a call again.
     """
 
     MAX_IDLE: Final = 3
     LEAST_FREED_SHARE: Final = 0.05
+    GROWTH_TO_TRY_AGAIN: Final = 1.25
 
 
 @dataclass(slots=True)
@@ -28,27 +31,33 @@ class SessionFolds:
 
     Args:
         idle: Builds in a row whose folds freed next to nothing.
+        last_tokens: What the history cost after the last of them.
+        told: True once it was said that folding is given up.
         told_of_system: True once it was said that the system text alone is over the budget.
     """
 
     idle: int = 0
+    last_tokens: int = 0
+    told: bool = False
     told_of_system: bool = False
 
-    @property
-    def given_up(self) -> bool:
-        """True if no further fold is worth a model call."""
-        return self.idle >= FoldLimits.MAX_IDLE
+    def given_up(self, tokens: int) -> bool:
+        """Return True if a fold of a history of *tokens* is not worth a model call."""
+        has_grown = tokens >= self.last_tokens * FoldLimits.GROWTH_TO_TRY_AGAIN
+        return self.idle >= FoldLimits.MAX_IDLE and not has_grown
 
     def note(self, session_id: str, before: int, after: int) -> None:
         """Count the folds of a build, which took the history from *before* to *after* tokens."""
+        self.last_tokens = after
         if before - after >= before * FoldLimits.LEAST_FREED_SHARE:
             self.idle = 0
             return
         self.idle += 1
-        if self.given_up:
+        if self.idle >= FoldLimits.MAX_IDLE and not self.told:
+            self.told = True
             _LOGGER.warning(
-                "session %r: %d folds in a row freed next to nothing (%d to %d tokens); it is not "
-                "folded any more: its tail is too long for its budget",
+                "session %r: %d folds in a row freed next to nothing (%d to %d tokens); folding "
+                "rests: its tail is too long for its budget, or its summaries are too long",
                 session_id, self.idle, before, after,
             )  # fmt: skip
 

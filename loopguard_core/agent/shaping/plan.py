@@ -82,19 +82,18 @@ def plan_shape(
     target = policy.target_tokens if policy.budget_tokens > 0 else 0
     stubs = stubs_before(entries, policy, start) if policy.always_lod else {}
     tokens = system_tokens + prices.total(groups, stubs)
-    if tokens > target > 0:
-        for border in dict.fromkeys((start - start % policy.step_entries, start)):
-            stubs = stubs_before(entries, policy, border)
-            tokens = system_tokens + prices.total(groups, stubs)
-            if tokens <= target:
-                break
-    prices.keep_only(groups)
     plan = ShapePlan(tail_start=start, stubs=stubs, tokens=tokens, target=target)
-    if not plan.over_budget:
-        return plan
-    if fold := foldable(entries, policy, start):
-        return replace(plan, fold=fold)
-    return _with_cuts(plan, groups, prices) if policy.cut_newest_results else plan
+    if plan.over_budget:
+        border = start - start % policy.step_entries
+        stubs = stubs_before(entries, policy, border)
+        tokens = system_tokens + prices.total(groups, stubs)
+        plan = replace(plan, stubs=stubs, tokens=tokens)
+    if plan.over_budget and (fold := foldable(entries, policy, start)):
+        plan = replace(plan, fold=fold)
+    elif plan.over_budget and policy.cut_newest_results:
+        plan = _with_cuts(plan, groups, prices)
+    prices.keep_only(groups)
+    return plan
 
 
 def tail_start(entries: Sequence[Entry], policy: ShaperPolicy) -> int:

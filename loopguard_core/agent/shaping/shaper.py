@@ -56,7 +56,7 @@ class Shaper:
         session = Session(..., store=store, build=shaper.build)
 
     One shaper serves any number of sessions. Folds that free next to nothing three builds in a
-    row are given up for that session, and a system text over the budget is shown all the same;
+    row rest until the session's history has grown by a quarter, and a system text over the budget is shown all the same;
     both are logged once, as a warning of `loopguard`.
 
     Args:
@@ -144,7 +144,7 @@ class Shaper:
                 folds.note_system(session_id, system_tokens, plan.target)
             if before is not None and not plan.fold:
                 folds.note(session_id, before, plan.tokens)
-            if not plan.fold or folds.given_up or hopeless:
+            if not plan.fold or folds.given_up(plan.tokens) or hopeless:
                 return self._rendered(entries, system, plan.shown)
             before = plan.tokens if before is None else before
             report_compaction(await self._fold(session_id, entries, plan.fold))

@@ -38,7 +38,14 @@ class FoldRecord(BaseModel):
         return freed < self.tokens_before * FoldLimits.LEAST_FREED_SHARE
 
 
-def folding_is_idle(records: Sequence[FoldRecord]) -> bool:
-    """Return True if the newest folds freed so little that no further one is worth a call."""
+def folding_is_idle(records: Sequence[FoldRecord], tokens: int) -> bool:
+    """Return True if the newest folds freed so little that no further one is worth a call.
+
+    Args:
+        records: The thread's folds, oldest first.
+        tokens: What is sent now costs that much.
+    """
     newest = records[-FoldLimits.MAX_IDLE :]
-    return len(newest) == FoldLimits.MAX_IDLE and all(record.is_idle for record in newest)
+    if len(newest) < FoldLimits.MAX_IDLE or not all(record.is_idle for record in newest):
+        return False
+    return tokens < newest[-1].tokens_after * FoldLimits.GROWTH_TO_TRY_AGAIN

@@ -79,7 +79,7 @@ class ThreadShaper:
             messages: The whole thread, as it is sent. Nothing in it is changed.
             beside_tokens: What the request costs beside it, such as tools and a system prompt.
             folds: The thread's earlier folds. After three in a row that freed next to nothing, no
-                further one is planned.
+                further one is planned until the thread has grown by a quarter.
             expandable: True tells the model of a result of this turn that is cut that `{OUTPUT}`
                 shows the whole.
 
@@ -94,7 +94,7 @@ class ThreadShaper:
         beside = beside_tokens + self._beside(messages, apart)
         plan = plan_shape(entries, self._policy, system_tokens=beside, estimate=self._estimate)
         texts = self._texts(messages, shaped, entries, plan, expandable=expandable)
-        hopeless = 0 < plan.target < beside or folding_is_idle(folds)
+        hopeless = 0 < plan.target < beside or folding_is_idle(folds, plan.tokens)
         fold = () if hopeless else _whole(units, apart, [shaped[at] for at in plan.fold])
         sent = tuple(range(len(messages)))
         return ThreadShape(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loopguard_core.agent.budget import tokens_of
-
 from loopguard_core.agent.entries import Entry, in_order
 from loopguard_core.agent.render import RenderFormat, default_builder, grouped, render
 from loopguard_core.agent.shaping import ShaperPolicy
