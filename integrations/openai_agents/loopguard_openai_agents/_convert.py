@@ -77,7 +77,7 @@ class NeutralThread(Sequence[Message]):
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         if isinstance(index, slice):
             return [self._message(position) for position in range(self._stop)[index]]
-        return self._message(range(self._stop)[index])
+        return self._read.get(index) or self._message(range(self._stop)[index])
 
     @override
     def __iter__(self) -> Iterator[Message]:
@@ -107,7 +107,7 @@ class NeutralThread(Sequence[Message]):
 
     def _called(self, item: object) -> Message:
         hosted = is_hosted(item)
-        call = None if hosted and self._as_sent else call_in(item)
+        call = None if hosted and self._as_sent else call_in(item, as_sent=self._as_sent)
         if call is None:
             return self._opaque(item)
         result = hosted_result(item) if hosted else None
