@@ -16,6 +16,7 @@ from loopguard_core import Message
 from loopguard_core.fingerprint import canonical
 from loopguard_core.guard.guidance import without_guidance
 from loopguard_core.message import activity_of
+from loopguard_core.tokens import written
 
 from ._items import (
     call_in,
@@ -143,7 +144,7 @@ class NeutralThread(Sequence[Message]):
             name = "system"
         elif self._as_sent and (is_hosted(item) or name in _SAID_BY_MODEL):
             name = "bot"
-        return Message(type=name, text=canonical(content))
+        return Message(type=name, text=written(content) if self._as_sent else canonical(content))
 
     def _response(self, item: object, position: int) -> Message:
         call_id = field(item, "call_id")
