@@ -35,8 +35,9 @@ from openai.types.responses import (
     ResponseRefusalDeltaEvent,
     ResponseTextDeltaEvent,
 )
-from openai.types.responses.response_output_item import LocalShellCall
+from openai.types.responses.response_output_item import LocalShellCall, McpCall
 
+from loopguard_core import LoopGuard, Policy
 from loopguard_openai_agents import (
     AgentLoopDetected,
     LoopGuardHooks,
@@ -50,6 +51,7 @@ from .harness import (
     CONFIG,
     LOOPING_TEXT,
     MODES,
+    NO_THREADS,
     WARNING,
     agent_of,
     blocking_guard,
@@ -303,6 +305,32 @@ def test_oa36_replies_that_are_nothing_but_hosted_calls_are_ended(mode: str) -> 
     result = run(guard_agent(agent_of(script, WebSearchTool())), mode=mode, max_turns=30)
     assert halted_by(result) is not None
     assert len(result.raw_responses) < 10
+
+
+def remote_search(number: int) -> McpCall:
+    """Return a call of a remote server, with its result."""
+    return McpCall.model_validate(
+        {
+            "id": f"m{number}",
+            "type": "mcp_call",
+            "server_label": "s",
+            "name": "remote",
+            "arguments": '{"q": "x"}',
+            "output": "nothing",
+        }
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa36_a_reply_is_read_as_the_continuation_of_its_turn(mode: str) -> None:
+    """OA36: hosted calls that go round from reply to reply are found in the reply itself."""
+    replies = [[remote_search(n)] for n in range(30)]
+    heard: list[VerdictEvent] = []
+    off = NO_THREADS | {"tool_loop.no_progress", "tool_loop.unanswered", "tool_loop.ping_pong"}
+    guard = LoopGuard(policy=Policy(disabled_detectors=off), listeners=(heard.append,))
+    agent = agent_of([*steps(replies, mode), *saying("Done.")])
+    run(guard_agent(agent, guard=guard), mode=mode, max_turns=40)
+    assert "reply.tool" in {event.verdict.reason for event in heard}
 
 
 @pytest.mark.parametrize("mode", MODES)
