@@ -14,7 +14,7 @@ from loopguard_core import Action, Verdict
 from loopguard_core.guard.guidance import unexecuted_text
 
 from ._convert import NeutralThread
-from ._items import Call, call_in, is_hosted, result_in
+from ._items import Call, call_in, is_hosted
 from ._notes import Note, user_note, with_notes
 from ._replay import judge_hosted, newest_batch, rebuilt
 
@@ -104,9 +104,9 @@ class LiveRun:
         self._thread = [*self._thread, *self._said, *items] if self._is_delta else list(items)
         self._neutral = NeutralThread(self._thread, before=self._neutral)
         self._said = ()
-        for call, item in batch.results():
+        for call, result in batch.results():
             self._verdict = self.run.observe_result(
-                call.name, call.arguments, result_in(item), call_id=call.key
+                call.name, call.arguments, result, call_id=call.key
             )
             self._note(self._verdict, call.call_id)
             if self._verdict.action is Action.HALT:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._items import kind
 from ._trim import InputTrimmer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agents import Session, SessionSettings, TResponseInputItem
 
@@ -24,8 +25,9 @@ class TrimmedSession:
         result = await Runner.run(agent, "...", session=session)
 
     The oldest exchanges are left out: a reply goes with its calls, their results, and the
-    reasoning in front of them. System messages and a compaction at the head, pinned items, the
-    newest exchange, and if possible the newest message of a person stay. Everything else that
+    reasoning in front of them. System messages at the head, the newest compaction (it stands for
+    all that was said before it, older ones included), pinned items, the newest exchange, and if
+    possible the newest message of a person stay. Everything else that
     *session* can do, this one can do. The new input of a run is not part of the history, nor of
     the budget. A conversation that the server keeps has no session, so nothing of it is rewritten.
 
@@ -71,7 +73,8 @@ class TrimmedSession:
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the newest items that fit, at most *limit* of them before trimming."""
-        return self._trimmer.fitting(await self._session.get_items(limit))
+        items = await self._session.get_items(limit)
+        return self._trimmer.fitting(items, kept=_newest_compaction(items))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Store *items*."""
@@ -87,10 +90,19 @@ class TrimmedSession:
 
     async def plan(self) -> TrimPlan:
         """Say what reading would keep, and at what price; positions are those of the items."""
-        return self._trimmer.plan(await self._session.get_items())
+        items = await self._session.get_items()
+        return self._trimmer.plan(items, kept=_newest_compaction(items))
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the session has
         """Return what else the session has, as one that compacts itself does."""
         if name == "_session":  # a copy that is being made has nothing yet
             raise AttributeError(name)
         return getattr(self._session, name)
+
+
+def _newest_compaction(items: Sequence[TResponseInputItem]) -> tuple[int, ...]:
+    """Return where the newest compaction stands; behind people's messages as often as first."""
+    for position in range(len(items) - 1, -1, -1):
+        if kind(items[position]) == "compaction":
+            return (position,)
+    return ()
