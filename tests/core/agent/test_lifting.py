@@ -103,6 +103,7 @@ def test_the_last_of_equal_keys_counts() -> None:
         json.dumps(LIFT)[:-1] + ',"x":' + "[" * 100_000 + "]" * 100_000 + "}",
         json.dumps(LIFT)[:-1] + ',"x":Infinity}',
         json.dumps(LIFT)[:-1],
+        json.dumps({**LIFT, "correlation_id": ""}),
         "\ufeff" + json.dumps(LIFT),
         json.dumps(LIFT) + "\u00a0",
     ],

@@ -78,7 +78,8 @@ def nested(depth: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("opening", "closing", "outer"), [("[", "]", "[{}]"), ('{"k":', "}", '{{"k":{}}}')]
+    ("opening", "closing", "outer"),
+    [("[", "]", "[{}]"), ('{"k":', "}", '{{"k":{}}}'), ("[", "]", '{{"k":{}}}')],
 )
 def test_depth_has_a_limit(opening: str, closing: str, outer: str) -> None:
     """A value of the greatest depth is encoded, one that is a level deeper comes back."""
@@ -129,6 +130,9 @@ def test_a_string_of_digits_is_told_from_a_number() -> None:
         ("٣", True),
         ("-0", False),
         ("1.5e-3", False),
+        ("1E5", False),
+        ("false", False),
+        ("false]", True),
         ("1e5]", False),
         ("-0.0}x", False),
         ("[a", False),
@@ -157,6 +161,12 @@ def test_a_table_needs_every_row() -> None:
     assert encode_tight_c(json.dumps([row, row])).startswith("[2]a,b\n")
     for odd in ({"a": 1}, {"a": 1, "c": 1}, {**row, "c": 1}, [1], None, {}, {"a": 1, "b": [{}]}):
         assert "\n" not in encode_tight_c(json.dumps([row, row, odd]))
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "[[],{}]"])
+def test_what_is_empty_stays_visible(text: str) -> None:
+    """An object without members is not nothing."""
+    assert encode_tight_c(f" {text} ") == text
 
 
 def test_a_string_of_several_lines_is_itself() -> None:

@@ -91,7 +91,9 @@ def test_slots_survive_as_json() -> None:
     slots = Slots()
     slots.capture("<a>é\ud800</a>")
     snapshot = slots.snapshot()
-    restored = Slots(json.loads(json.dumps(snapshot)))
+    saved = json.loads(json.dumps(snapshot))
+    restored = Slots(saved)
+    saved.clear()
     slots.capture("more")
     assert restored.snapshot() == snapshot
     assert restored.expand("{a}") == "é\ud800"

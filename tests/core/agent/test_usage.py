@@ -52,6 +52,13 @@ def test_wire_form(case: dict[str, Any]) -> None:
     }
 
 
+def test_a_negative_count_is_none() -> None:
+    """A bad endpoint's nested count does not hide its flat one, nor does a flat one go below 0."""
+    assert cached_tokens(TokenReport(prompt=9, cached=-1, cache_read=4)) == 4
+    assert cached_tokens(TokenReport(prompt=9, cache_read=-4)) == 0
+    assert entry_usage(TokenReport(prompt=9, completion=-1)) == EntryUsage(processed=9)
+
+
 def test_latency_alone_is_kept() -> None:
     """A report of zeros is nothing, unless the time is known."""
     assert entry_usage(TokenReport()) is None
