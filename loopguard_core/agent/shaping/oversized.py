@@ -13,10 +13,9 @@ from loopguard_core.agent.entries import EntryKind
 from loopguard_core.agent.result_cut import cut_result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
     from loopguard_core.agent.entries import Entry
-    from loopguard_core.agent.render import EntryGroup
 
     from .prices import PriceList
 
@@ -26,37 +25,45 @@ _LEAST_BYTES: Final = 256
 """A result is not cut further: the model has to see what it was."""
 
 
-def cuts_in_tail(groups: Sequence[EntryGroup], prices: PriceList, *, excess: int) -> dict[int, str]:
-    """Cut the results of *groups* until that saves enough, or no more can be cut.
+def cuts_in_tail(
+    entries: Sequence[Entry], start: int, prices: PriceList, excess: int
+) -> tuple[dict[int, str], int]:
+    """Cut the results in the tail until that saves enough, or no more can be cut.
 
     All are cut to one limit, a power of two of bytes, so it stays the same while a tail changes.
 
     Args:
-        groups: The groups of the tail.
-        prices: Prices texts.
+        entries: The whole history.
+        start: The index of the tail's first entry.
+        prices: Says what a cut saves.
         excess: The tokens to save.
 
     Returns:
-        What is shown of each result that is cut, by its index.
+        What is shown of each result that is cut, by its index, and the tokens it saves.
     """
     results = {
-        index: entry for index, entry in _entries(groups) if entry.kind == EntryKind.TOOL_RESULT
+        index: entry
+        for index, entry in enumerate(entries[start:], start)
+        if entry.kind == EntryKind.TOOL_RESULT
     }
     longest = max((byte_length(entry.content) for entry in results.values()), default=0)
     limit = 1 << max(longest.bit_length() - 1, 0)
     cuts: dict[int, str] = {}
-    while limit >= _LEAST_BYTES:
-        cuts = {index: cut_result(entry.content, limit) for index, entry in results.items()}
-        cuts = {index: cut for index, cut in cuts.items() if cut != results[index].content}
-        saved = sum(
-            prices.text(results[index].content) - prices.text(cut) for index, cut in cuts.items()
-        )
-        if saved >= excess:
-            break
+    saved = 0
+    while limit >= _LEAST_BYTES and saved < excess:
+        cuts, saved = _cuts(results, limit, prices)
         limit //= 2
-    return cuts
+    return cuts, saved
 
 
-def _entries(groups: Sequence[EntryGroup]) -> Iterator[tuple[int, Entry]]:
-    for group in groups:
-        yield from enumerate(group.entries, group.start)
+def _cuts(
+    results: Mapping[int, Entry], limit: int, prices: PriceList
+) -> tuple[dict[int, str], int]:
+    cuts: dict[int, str] = {}
+    saved = 0
+    for index, entry in results.items():
+        cut = cut_result(entry.content, limit)
+        if cut != entry.content:
+            cuts[index] = cut
+            saved += prices.saved(entry, cut)
+    return cuts, saved

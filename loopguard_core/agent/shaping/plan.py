@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 
 from loopguard_core.agent.budget import CharsByFour, TokenEstimator
 from loopguard_core.agent.entries import Entry, EntryKind
-from loopguard_core.agent.render import EntryGroup, grouped
 
 from .oversized import cuts_in_tail
 from .prices import PriceList
-from .stub import stub_of
 from .tail import pristine_tail, whole_rounds
 
 if TYPE_CHECKING:
     from .policy import ShaperPolicy
 
-__all__ = ["ShapePlan", "foldable", "plan_shape", "stubs_before", "tail_start"]
+__all__ = ["ShapePlan", "foldable", "plan_shape", "tail_start"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,22 +75,18 @@ def plan_shape(
         prices: Prices from earlier plans of the same history; None prices all of it.
     """
     prices = prices or PriceList(policy, estimate)
-    groups = list(grouped(entries))
     start = tail_start(entries, policy)
     target = policy.target_tokens if policy.budget_tokens > 0 else 0
-    stubs = stubs_before(entries, policy, start) if policy.always_lod else {}
-    tokens = system_tokens + prices.total(groups, stubs)
-    plan = ShapePlan(tail_start=start, stubs=stubs, tokens=tokens, target=target)
+    whole = system_tokens + prices.total(entries)
+    plan = ShapePlan(tail_start=start, tokens=whole, target=target)
+    if policy.always_lod:
+        plan = _with_stubs(plan, entries, prices, whole, start)
     if plan.over_budget:
-        border = start - start % policy.step_entries
-        stubs = stubs_before(entries, policy, border)
-        tokens = system_tokens + prices.total(groups, stubs)
-        plan = replace(plan, stubs=stubs, tokens=tokens)
+        plan = _with_stubs(plan, entries, prices, whole, start - start % policy.step_entries)
     if plan.over_budget and (fold := foldable(entries, policy, start)):
         plan = replace(plan, fold=fold)
     elif plan.over_budget and policy.cut_newest_results:
-        plan = _with_cuts(plan, groups, prices)
-    prices.keep_only(groups)
+        plan = _with_cuts(plan, entries, prices)
     return plan
 
 
@@ -112,20 +106,13 @@ def foldable(entries: Sequence[Entry], policy: ShaperPolicy, start: int) -> rang
     return range(start if any(entry.kind != EntryKind.COMPACTION for entry in older) else 0)
 
 
-def _with_cuts(plan: ShapePlan, groups: Sequence[EntryGroup], prices: PriceList) -> ShapePlan:
-    tail = [group for group in groups if group.start >= plan.tail_start]
-    excess = plan.tokens - plan.target
-    cuts = cuts_in_tail(tail, prices, excess=excess)
-    if not cuts:
-        return plan
-    contents = {group.start: group.entries[0].content for group in tail}
-    saved = sum(prices.text(contents[index]) - prices.text(cut) for index, cut in cuts.items())
+def _with_stubs(
+    plan: ShapePlan, entries: Sequence[Entry], prices: PriceList, whole: int, border: int
+) -> ShapePlan:
+    stubs, saved = prices.stubs(entries, border)
+    return replace(plan, stubs=stubs, tokens=whole - saved)
+
+
+def _with_cuts(plan: ShapePlan, entries: Sequence[Entry], prices: PriceList) -> ShapePlan:
+    cuts, saved = cuts_in_tail(entries, plan.tail_start, prices, plan.tokens - plan.target)
     return replace(plan, cuts=cuts, tokens=plan.tokens - saved)
-
-
-def stubs_before(entries: Sequence[Entry], policy: ShaperPolicy, border: int) -> dict[int, str]:
-    """Return the stubs of the entries before index *border* that have one."""
-    if policy.lod_truncate_above_chars <= 0:
-        return {}
-    stubs = ((index, stub_of(entries[index], policy)) for index in range(border))
-    return {index: stub for index, stub in stubs if stub is not None}

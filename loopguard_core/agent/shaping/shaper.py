@@ -19,13 +19,13 @@ from loopguard_core.agent.entries import (
     new_id,
 )
 from loopguard_core.agent.pairing import repair_pairs
-from loopguard_core.agent.render import RenderFormat, grouped, render
+from loopguard_core.agent.render import RenderFormat, render
 from loopguard_core.agent.tracing import span
 from loopguard_core.errors import InvalidInputError
 
 from .errors import EmptySummaryError, FoldError, NotConvergedError
 from .idle_folds import SessionFolds
-from .plan import foldable, plan_shape, stubs_before, tail_start
+from .plan import foldable, plan_shape, tail_start
 from .policy import ShaperPolicy
 from .prices import PriceList
 from .sink import report_compaction
@@ -196,9 +196,9 @@ class Shaper:
         return self._history_tokens(session_id, entries, stubbed=True)
 
     def _history_tokens(self, session_id: str, entries: Sequence[Entry], *, stubbed: bool) -> int:
-        start = tail_start(entries, self._policy)
-        stubs = stubs_before(entries, self._policy, start) if stubbed else {}
-        return self._prices_of(session_id).total(list(grouped(entries)), stubs)
+        prices = self._prices_of(session_id)
+        tokens = prices.total(entries)
+        return tokens - prices.stubs(entries, tail_start(entries, self._policy))[1] * stubbed
 
     def _rendered(
         self, entries: Sequence[Entry], system: str, shown: Mapping[int, str]

@@ -10,7 +10,8 @@ from loopguard_core.agent.budget import tokens_of
 from loopguard_core.agent.entries import Entry, in_order
 from loopguard_core.agent.render import RenderFormat, default_builder, grouped, render
 from loopguard_core.agent.shaping import ShaperPolicy
-from loopguard_core.agent.shaping.plan import stubs_before, tail_start
+from loopguard_core.agent.shaping.plan import tail_start
+from loopguard_core.agent.shaping.prices import PriceList
 from loopguard_core.agent.store import MemoryStore
 
 from .cases import cases, ids
@@ -75,7 +76,7 @@ def test_a_history_is_rendered_with_stubs(case: dict[str, Any]) -> None:
     policy = policy_of(given["policy"])
     entries = in_order(Entry(**entry) for entry in given["entries"])
     start = tail_start(entries, policy)
-    stubs = stubs_before(entries, policy, start) if given["lod"] else {}
+    stubs = PriceList(policy).stubs(entries, start)[0] if given["lod"] else {}
     form = RenderFormat(
         tool_format=policy.tool_format, verbatim_tool_results=policy.verbatim_tool_results
     )
