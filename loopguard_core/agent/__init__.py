@@ -88,7 +88,9 @@ from .shaping import (
     reporting_compactions,
 )
 from .store import Inbox, MemoryStore, SqliteStore, Store
+from .thread_shaping import FoldRecord, ThreadShape, ThreadShaper
 from .tight import encode_tight_c
+from .tool_hygiene import ToolHygiene
 from .tracing import OpenTelemetryTracer, Span, Tracer
 from .transclusion import SLOT_NOTE, Slots, expand_entries, placeholders, slots_of, with_slot_note
 from .usage import TokenUsage, entry_usage
@@ -116,6 +118,7 @@ __all__ = [
     "FinderOptions",
     "FinderPreparer",
     "FoldError",
+    "FoldRecord",
     "GatedArguments",
     "HeredocFault",
     "HeredocReply",
@@ -161,6 +164,8 @@ __all__ = [
     "StrictSchemaValidator",
     "Summarize",
     "TextPart",
+    "ThreadShape",
+    "ThreadShaper",
     "TokenEstimator",
     "TokenReport",
     "TokenUsage",
@@ -169,6 +174,7 @@ __all__ = [
     "ToolCallLoopError",
     "ToolDefinition",
     "ToolDispatcher",
+    "ToolHygiene",
     "Tracer",
     "TurnError",
     "TurnResult",
