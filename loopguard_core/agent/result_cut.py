@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .budget import byte_length
-from .transclusion import placeholders
+from .sections import placeholders
 from .utf8 import boundary, from_utf8, to_utf8
 
 __all__ = ["ResultCut", "cut_result", "head_and_tail"]

@@ -9,15 +9,15 @@ Source: agent specification, section 10.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loopguard_core.errors import InvalidInputError
 
 from .entries import EntryKind
+from .sections import NAME, placeholders, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from .entries import Entry
 
@@ -50,37 +50,11 @@ SLOT_NOTE: Final = (
 )
 """Tells a model how to write placeholders; see `with_slot_note`."""
 
-# Possessive, so that a long name without its bracket is read once and not given back piecemeal.
-_NAME: Final = r"([A-Za-z_][A-Za-z0-9_]*+)"
-_OPENING: Final = re.compile(f"<{_NAME}>")
-_CLOSING: Final = re.compile(f"</{_NAME}>")
-_PLACEHOLDER: Final = re.compile(rf"\{{{_NAME}\}}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """One tag and the next closing one, with what stands between them.
-
-    Args:
-        name: Of the section; empty if the two tags differ, and then it is none.
-        start: Where the opening tag starts.
-        stop: Where the closing tag ends.
-        text: What stands between them.
-    """
-
-    name: str
-    start: int
-    stop: int
-    text: str
+_PLACEHOLDER: Final = re.compile(rf"\{{({NAME})\}}")
 
 
 def slots_of(result: str) -> dict[str, str]:
     """Return the slots of one tool result.
-
-    A section is `<name>`, the shortest text up to any closing tag, and that tag; if its name is
-    another one, there is no section and the text up to its end is passed over. So sections inside
-    sections are not seen (quirk Q17). Names are ASCII letters, digits and `_`, case counts, and a
-    tag with attributes is no section. Takes time linear in *result*.
 
     Returns:
         Each section by name, the last of one name, and `OUTPUT`: the result without the tags of
@@ -89,7 +63,7 @@ def slots_of(result: str) -> dict[str, str]:
     slots: dict[str, str] = {}
     kept: list[str] = []
     at = 0
-    for section in _sections(result):
+    for section in sections(result):
         slots[section.name] = section.text
         kept += [result[at : section.start], section.text]
         at = section.stop
@@ -97,16 +71,10 @@ def slots_of(result: str) -> dict[str, str]:
     return slots
 
 
-def placeholders(result: str) -> tuple[str, ...]:
-    """Return what a model may write for the sections of *result*: `{a}`, `{b}`, sorted."""
-    return tuple(sorted({f"{{{section.name}}}" for section in _sections(result)}))
-
-
 class Slots:
     """What placeholders stand for in one turn.
 
-    Small results give small slots: what is kept is as large as what was captured. A framework
-    adapter keeps `snapshot()` in the framework's own state.
+    What is kept is as large as the results that were captured. A framework adapter keeps `snapshot()` in the framework's own state.
 
     Args:
         slots: What is known from the start, such as a snapshot; None starts empty.
@@ -198,17 +166,6 @@ def with_slot_note(system: str) -> str:
     Only for a model that has tools: without them there is nothing to show.
     """
     return f"{system}\n\n{SLOT_NOTE}" if system else SLOT_NOTE
-
-
-def _sections(text: str) -> Iterator[_Section]:
-    at = 0
-    while (opening := _OPENING.search(text, at)) and (
-        closing := _CLOSING.search(text, opening.end())
-    ):
-        if opening[1] == closing[1]:
-            inside = text[opening.end() : closing.start()]
-            yield _Section(opening[1], opening.start(), closing.end(), inside)
-        at = closing.end()
 
 
 def _checked(slots: Mapping[str, str]) -> dict[str, str]:

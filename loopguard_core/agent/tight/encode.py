@@ -96,7 +96,7 @@ def _rows(items: list[Json]) -> list[dict[str, Json]] | None:
 def _table(rows: list[dict[str, Json]]) -> str:
     keys = list(rows[0])
     head = f"[{len(rows)}]{','.join(map(key_token, keys))}"
-    return "\n".join([head, *[",".join(_tokens([row[key] for key in keys], 1)) for row in rows]])
+    return "\n".join([head, *[",".join([_loose(row[key], 3) for key in keys]) for row in rows]])
 
 
 def _loose(value: Json, depth: int) -> str:
@@ -107,29 +107,21 @@ def _loose(value: Json, depth: int) -> str:
         depth: How deep it is nested, itself counted.
 
     Raises:
-        RecursionError: Something in it is nested more than `MAX_DEPTH` deep.
+        RecursionError: A container in it is nested more than `MAX_DEPTH` deep.
     """
+    if not isinstance(value, (list, dict)):
+        return scalar_token(value)
+    if depth > MAX_DEPTH:
+        raise RecursionError
     if isinstance(value, dict):
         return f"{{{_pairs(value, depth)}}}"
-    if isinstance(value, list):
-        return f"[{','.join(_tokens(value, depth))}]"
-    return scalar_token(value)
+    return f"[{','.join([_loose(item, depth + 1) for item in value])}]"
 
 
 def _pairs(members: dict[str, Json], depth: int) -> str:
-    keys, tokens = map(key_token, members), _tokens(members.values(), depth)
-    return ",".join([f"{key}:{token}" for key, token in zip(keys, tokens, strict=True)])
-
-
-def _tokens(values: Iterable[Json], depth: int) -> list[str]:
-    """Write what a container holds that is nested *depth* deep."""
-    if depth > MAX_DEPTH:
-        raise RecursionError
-    return [
-        # Nearly all is scalar, and one more call for each would cost as much as the work.
-        _loose(value, depth + 1) if isinstance(value, (list, dict)) else scalar_token(value)
-        for value in values
-    ]
+    """Write the members of an object that is nested *depth* deep."""
+    inner = depth + 1
+    return ",".join([f"{key_token(key)}:{_loose(value, inner)}" for key, value in members.items()])
 
 
 def _all_inline(values: Iterable[Json]) -> bool:

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopguard_core.agent.entries import Entry
+from loopguard_core.agent.sections import placeholders
 from loopguard_core.agent.transclusion import (
     OUTPUT,
     SLOT_NOTE,
     Slots,
     expand_entries,
-    placeholders,
     slots_of,
     with_slot_note,
 )
