@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from typing import TYPE_CHECKING, Final
 
 from loopguard_core.errors import InvalidInputError
@@ -15,7 +14,6 @@ __all__ = ["open_database"]
 
 _VERSION: Final = 1
 _APPLICATION: Final = 0x4C4F4F50  # marks the file as ours, for tools and for us
-_RETRY_S: Final = 0.02
 
 # `state` is one of queued, shown, hidden. The body is an entry as JSON; its time is a column of
 # its own, since it is set when an entry is claimed. Rows are numbered and never deleted.
@@ -45,7 +43,9 @@ def open_database(path: str | os.PathLike[str], timeout_s: float) -> sqlite3.Con
         path, timeout=timeout_s, isolation_level=None, check_same_thread=False
     )
     try:
-        _write_ahead(database, timeout_s)
+        # readers never wait, a commit is one append, and it outlives a loss of power
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
         with database:
             database.execute("BEGIN IMMEDIATE")
             _prepare(database, path)
@@ -53,24 +53,6 @@ def open_database(path: str | os.PathLike[str], timeout_s: float) -> sqlite3.Con
         database.close()
         raise
     return database
-
-
-def _write_ahead(database: sqlite3.Connection, timeout_s: float) -> None:
-    """Keep a log beside the file, so that readers never wait and a commit is one append.
-
-    SQLite does not wait by itself while several processes make a new file at the same time.
-    """
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(_RETRY_S)
-        else:
-            break
-    database.execute("PRAGMA synchronous = FULL")  # a commit outlives a loss of power as well
 
 
 def _prepare(database: sqlite3.Connection, path: object) -> None:

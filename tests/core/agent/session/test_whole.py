@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from loopguard_core.agent.entries import CompactionInfo
 
+LONG = " ".join(f"item {number} of many" for number in range(60))
+
 POLICY = ShaperPolicy(
     budget_tokens=120, lod_headroom_tokens=-1, preserve_last_messages=1, preserve_last_tool_calls=2
 )
@@ -39,7 +41,7 @@ async def test_a_fold_is_told_stored_and_watched(
     told: list[CompactionInfo] = []
     shaper = Shaper(store, summarizer=lambda _: "they spoke of the sea", policy=POLICY)
     some = session(
-        "long " * 200,
+        LONG,
         "short",
         store=store,
         build=shaper.build,
@@ -67,7 +69,7 @@ async def test_a_fold_is_told_when_building_fails_afterwards(store: SqliteStore)
         await shaper.build(session_id, system)
         raise ConnectionError("gone")
 
-    await session("long " * 200, store=store).turn("hi")
+    await session(LONG, store=store).turn("hi")
     with pytest.raises(TurnError, match="build_context: gone") as caught:
         await session("never", store=store, build=build).turn("more")
     assert caught.value.result is not None

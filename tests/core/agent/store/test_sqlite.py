@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,8 +58,10 @@ async def test_an_entry_is_read_once() -> None:
 async def test_many_calls_at_once(tmp_path: Path) -> None:
     """Tasks that use one store at the same time wait for each other."""
     with SqliteStore(tmp_path / "db") as store:
-        await asyncio.gather(*(store.append("s", entry(str(n), n)) for n in range(1, 41)))
-        assert len(await store.context("s")) == 40
+        appends = [store.append("s", entry(str(n), n)) for n in range(1, 201)]
+        reads = [store.context("s") for _ in range(200)]
+        await asyncio.gather(*(one for pair in zip(appends, reads, strict=True) for one in pair))
+        assert len(await store.context("s")) == 200
 
 
 async def test_a_call_that_is_cancelled_is_whole_or_absent(tmp_path: Path) -> None:
@@ -82,7 +85,7 @@ def _write(file: Path, *statements: str) -> None:
 
 def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     """Its tables are left alone, and the error names the file."""
-    _write(tmp_path / "db", "CREATE TABLE other (x)")
+    _write(tmp_path / "db", "CREATE TABLE other (x)", "PRAGMA user_version = 1")
     with pytest.raises(InvalidInputError, match=r"path.*db"):
         SqliteStore(tmp_path / "db")
 
@@ -120,6 +123,17 @@ def test_a_new_file_that_is_locked_has_an_end(tmp_path: Path) -> None:
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         SqliteStore(tmp_path / "db", timeout_s=0.05)
+    other.close()
+
+
+def test_a_new_file_is_waited_for(tmp_path: Path) -> None:
+    """A process that makes the file at the same time is given time to end."""
+    other = sqlite3.connect(tmp_path / "db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN EXCLUSIVE")
+    later = threading.Timer(0.1, other.execute, ["ROLLBACK"])
+    later.start()
+    SqliteStore(tmp_path / "db", timeout_s=10).close()
+    later.join()
     other.close()
 
 
