@@ -142,9 +142,9 @@ class Turn:
     async def _context(self) -> list[ChatMessage]:
         """Build what the model is sent, and take note of what it costs."""
         messages = await self._built()
-        if self._state.watch.run is not None:
-            told = self._state.watch.look(await self._entries())
-            messages += [ChatMessage(role="user", content=told)] if told else []
+        told = await self._state.watch.look(self._entries)
+        if told:
+            messages.append(ChatMessage(role="user", content=told))
         self._record.price(messages)
         return messages
 

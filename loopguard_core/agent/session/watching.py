@@ -10,7 +10,7 @@ from loopguard_core.guard.verdict import ALLOWED, Action, Verdict
 from .thread import EntryThread, arguments_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from loopguard_core.agent.chat import ToolCall
     from loopguard_core.agent.entries import Entry
@@ -56,7 +56,7 @@ class Watch:
         """Take the context as it was before the session's first turn."""
         self._known = {entry.id for entry in entries}
 
-    def look(self, entries: Sequence[Entry]) -> str:
+    async def look(self, read: Callable[[], Awaitable[Sequence[Entry]]]) -> str:
         """Judge the context that the model is about to see.
 
         A person's message that is new begins a turn, and what is older is no evidence any more.
@@ -64,7 +64,7 @@ class Watch:
         before is found sooner.
 
         Args:
-            entries: The context in its order.
+            read: Reads the context, in its order; not called without a guard.
 
         Returns:
             What the model is told beside it; empty for nothing.
@@ -74,6 +74,7 @@ class Watch:
         """
         if self.run is None:
             return ""
+        entries = await read()
         self._messages = self._thread.of(entries)
         spoken = self._newest_turn(entries)
         if spoken is not None:
