@@ -69,7 +69,7 @@ class LoopGuardMixin(_Agent):
     guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
 
     @override
-    def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - whatever bases take
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         """Refuse a class whose own step would hide the guard's.
 
         Raises:
