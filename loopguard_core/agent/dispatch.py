@@ -52,7 +52,9 @@ async def run_tool(dispatch: ToolDispatcher, call: ToolCall) -> str:
     answer: object = dispatch(call)
     if inspect.isawaitable(answer):
         answer = await answer
-    return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
+    return (
+        answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
+    )
 
 
 def session_closed(error: BaseException) -> SessionClosed | None:
