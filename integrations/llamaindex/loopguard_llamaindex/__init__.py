@@ -17,11 +17,13 @@ try:
     from ._agent import GuardedFunctionAgent, GuardedReActAgent, LoopGuardMixin
     from ._llm import GuardedLLM
     from ._memory import LoopGuardMemory
+    from ._shaper import ContextShaper
     from ._tools import guard_tools
 except ImportError as error:
     raise _missing_extra(error, package="llama_index", extra="llamaindex") from error
 
 __all__ = [
+    "ContextShaper",
     "GuardedFunctionAgent",
     "GuardedLLM",
     "GuardedReActAgent",

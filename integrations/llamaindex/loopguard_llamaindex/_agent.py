@@ -21,7 +21,7 @@ from ._convert import NeutralThread
 from ._drafts import draft_of
 from ._llm import GuardedLLM
 from ._reply import watching
-from ._state import RunState, load_state, save_state
+from ._state import RunState, after_folding, load_state, save_state
 from ._step import AgentStep
 from ._tools import GuardedTool, guard_tools
 
@@ -137,6 +137,7 @@ class LoopGuardMixin(BaseWorkflowAgent):
         thread = [message for message in llm_input if message.role != MessageRole.SYSTEM]
         history = NeutralThread(thread[:-1]) if known is None else ()
         state.begin_turn(history, NeutralThread(thread[-1:]))
+        await after_folding(ctx.store, state)
         return state
 
 
