@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ReActAgent, ToolCallResult
-from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
 from llama_index.core.llms import MessageRole
 from pydantic import Field
 from typing_extensions import override
@@ -20,10 +19,12 @@ from ._content import result_of
 from ._convert import NeutralThread
 from ._drafts import draft_of
 from ._llm import GuardedLLM
+from ._raw_arguments import with_gated_arguments
 from ._reply import watching
 from ._state import RunState, after_folding, load_state, save_state
 from ._step import AgentStep
 from ._tools import GuardedTool, guard_tools
+from ._transclusion import Transcluding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["GuardedFunctionAgent", "GuardedReActAgent", "LoopGuardMixin"]
 
 
-class LoopGuardMixin(BaseWorkflowAgent):
+class LoopGuardMixin(Transcluding):
     """Keeps an agent from going round; put it before the agent's own class.
 
         class MyAgent(LoopGuardMixin, FunctionAgent): ...
@@ -57,6 +58,7 @@ class LoopGuardMixin(BaseWorkflowAgent):
 
     Args:
         guard: What to watch for and what to do about it.
+        transclude: As in `Transcluding`.
     """
 
     guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
@@ -81,9 +83,10 @@ class LoopGuardMixin(BaseWorkflowAgent):
             if not isinstance(self.llm, GuardedLLM):  # it was exchanged
                 self.llm = GuardedLLM.around(self.llm, self.guard)
             with watching(reply):
-                return await super(LoopGuardMixin, self).take_step(  # type: ignore[safe-super]  # the agent's
+                output = await super(LoopGuardMixin, self).take_step(
                     ctx, [*llm_input], offered, memory
                 )
+            return with_gated_arguments(output, offered)
 
         workflow = cast("Context", ctx)  # what an agent is given in all that it runs in
 
