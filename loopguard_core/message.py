@@ -196,7 +196,7 @@ def as_message(value: object, *, field: str) -> Mapping[str, object]:
     Raises:
         InvalidInputError: *value* is no mapping.
     """
-    if not isinstance(value, Mapping):
+    if not isinstance(value, _MAPPING):
         raise InvalidInputError(field, value, "a Message or another mapping")
     return value
 

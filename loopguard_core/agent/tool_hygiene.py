@@ -6,7 +6,7 @@ Source: agent specification, sections 7, 11, 14 and 23.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -85,6 +85,7 @@ class ToolHygiene(BaseModel):
             ImportError: `strict` without the extra `agent`.
             InvalidInputError: `strict`, and the schema of a tool is none.
         """
+        tools = [_as_run(tool) for tool in tools]
         match self.validate_schema:
             case "strict":
                 return ArgumentCheck(StrictSchemaValidator(tools))
@@ -96,3 +97,31 @@ class ToolHygiene(BaseModel):
     def encoded(self, result: str) -> str:
         """Return what the model reads of a result."""
         return result if self.encode is None else self.encode(result)
+
+
+def _as_run(tool: ToolDefinition) -> ToolDefinition:
+    """Return a tool whose schema requires what the tool itself does.
+
+    The strict schemas that frameworks make for OpenAI require every property, also those with a
+    default and those that may be null. The tools run without them, and models leave them out.
+    """
+    schema = tool.parameters or {}
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, Mapping) or not isinstance(required, list):
+        return tool
+    needed = [name for name in required if not _has_default(properties.get(name))]
+    return replace(tool, parameters={**schema, "required": needed})
+
+
+def _has_default(schema: object) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    options = schema.get("anyOf")
+    alternatives = [schema, *options] if isinstance(options, list) else [schema]
+    return "default" in schema or any(
+        isinstance(one, Mapping) and _names_null(one.get("type")) for one in alternatives
+    )
+
+
+def _names_null(declared: object) -> bool:
+    return declared == "null" or (isinstance(declared, list) and "null" in declared)

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from loopguard_core.errors import InvalidInputError
+from loopguard_core.guard.guidance import without_guidance
 
 from .entries import EntryKind
 from .sections import NAME, placeholders, sections
@@ -93,12 +94,13 @@ class Slots:
         """Capture every tool result among *entries*, in their order.
 
         With the entries of a store, placeholders reach back over earlier turns (quirk Q27). A
-        session that encodes results stores them encoded, and so they are inserted (Q24).
+        session that encodes results stores them encoded, and so they are inserted (Q24). The notes
+        that a guard has put behind a result are for the model, and left out.
         """
         slots = cls()
         for entry in entries:
             if entry.kind == EntryKind.TOOL_RESULT:
-                slots.capture(entry.content)
+                slots.capture(without_guidance(entry.content))
         return slots
 
     def capture(self, result: str) -> None:

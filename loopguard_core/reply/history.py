@@ -9,7 +9,16 @@ from loopguard_core.message import ABSENT, Activity, activity_of, as_message, te
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["turn_of"]
+__all__ = ["checked_history", "turn_of"]
+
+
+def checked_history(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return a copy of *messages*.
+
+    Raises:
+        InvalidInputError: A message is no mapping.
+    """
+    return [as_message(m, field=f"history[{i}]") for i, m in enumerate(messages)]
 
 
 def turn_of(messages: Sequence[Mapping[str, object]]) -> Iterator[str | Activity]:
@@ -18,13 +27,9 @@ def turn_of(messages: Sequence[Mapping[str, object]]) -> Iterator[str | Activity
     Read are the messages after the last one of type `user`, all of them if there is none. A
     response carries its call, so requests are passed over; so are responses that still stream
     and what tools said. Source: reply specification, section 4.
-
-    Raises:
-        InvalidInputError: A message is no mapping.
     """
-    checked = [as_message(m, field=f"history[{i}]") for i, m in enumerate(messages)]
-    since = max((i + 1 for i, m in enumerate(checked) if type_of(m) == "user"), default=0)
-    for message in checked[since:]:
+    since = max((i + 1 for i, m in enumerate(messages) if type_of(m) == "user"), default=0)
+    for message in messages[since:]:
         if type_of(message) == "bot":
             yield text_of(message)
         elif (activity := activity_of(message)) is not None and _is_finished(activity):

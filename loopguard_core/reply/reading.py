@@ -17,7 +17,7 @@ from .said import Said
 from .sentences import SentenceStream, key_of, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .config import ReplyLoopConfig
     from .finding import Kind
@@ -77,15 +77,20 @@ class Reader:
         self._counting = CountingText() if self._config.counting_lines > 0 else None
         self._new_end: dict[Kind, int] = {}
 
-    def feed(self, delta: str) -> Iterator[Reading]:
-        """Take the next text and yield what each sentence that it finished came to."""
-        return map(self._read, self._sentences.feed(delta))
+    def cut(self, delta: str) -> list[Sentence]:
+        """Take the next text and return the sentences that it finished, to be read."""
+        return self._sentences.feed(delta)
 
-    def feed_whole(self, text: str) -> Iterator[Reading]:
-        """Take a text of its own that is over; what it said is remembered."""
-        sentences = (*self._sentences.feed(text), *self._sentences.close())
-        yield from map(self._read, sentences)
+    def read(self, sentences: Iterable[Sentence]) -> Iterator[Reading]:
+        """Yield what each sentence comes to."""
+        return map(self._read, sentences)
+
+    def read_whole(self, text: str) -> Iterator[Reading]:
+        """Read a text of its own that is over, beside the one that streams; it is remembered."""
+        streaming = self._sentences, self._counting, self._new_end
         self._begin()
+        yield from self.read([*self._sentences.feed(text), *self._sentences.close()])
+        self._sentences, self._counting, self._new_end = streaming
 
     def _read(self, sentence: Sentence) -> Reading:
         evidence = self._counted_lines(sentence)

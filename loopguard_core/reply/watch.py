@@ -9,7 +9,7 @@ from loopguard_core.fingerprint import canonical
 from .blocks import Blocks
 from .excerpt import cut_bytes
 from .finding import LoopFinding
-from .history import turn_of
+from .history import checked_history, turn_of
 from .reading import Reader
 from .tally import Tally
 from .tool import ToolDetector
@@ -50,7 +50,7 @@ class ReplyWatch:
     the reply keeps 1,024 different calls (some 400 bytes each).
     """
 
-    __slots__ = ("_channels", "_config", "_stems", "_tally", "_tool", "_totals")
+    __slots__ = ("_channels", "_config", "_stems", "_tally", "_tool", "_totals", "_unread")
 
     def __init__(
         self,
@@ -65,18 +65,19 @@ class ReplyWatch:
         self._tool = ToolDetector(config.tool_window, config.min_share)
         self._tally = Tally(config, totals)
         self._channels: dict[str, _Channel] = {}
+        self._unread = [] if config.off else checked_history(history)
         if not config.off:
             totals.begun()
-            self._read_history(history)
 
     @property
     def finding(self) -> LoopFinding | None:
         """The finding with the highest count so far, cut or not; None if there is none."""
+        self._read_history()
         return self._tally.highest
 
     def loops(self) -> tuple[int, Kind | Literal[""]]:
         """Return the highest count so far and its kind; 0 and an empty string for none."""
-        highest = self._tally.highest
+        highest = self.finding
         return (0, "") if highest is None else (highest.reps, highest.kind)
 
     def watch(self, channel: str, delta: str) -> LoopFinding | None:
@@ -92,12 +93,13 @@ class ReplyWatch:
         """
         if self._config.off or not delta:
             return None
-        state = self._channels.get(channel) or self._open(channel)
+        state = self._channel(channel)
         data = delta.encode("utf-8", "surrogatepass")
         self._totals.watched(len(data))
         cuts = [self._tally.take(found) for found in state.blocks.feed(delta, data)]
-        if state.reader is not None:
-            cuts += [self._take(each, in_reply=True) for each in state.reader.feed(delta)]
+        if state.reader is not None and (sentences := state.reader.cut(delta)):
+            self._read_history()
+            cuts += [self._take(each, in_reply=True) for each in state.reader.read(sentences)]
         return next(filter(None, cuts), None)
 
     def watch_tool_call(self, name: str, arguments: object) -> LoopFinding | None:
@@ -112,8 +114,12 @@ class ReplyWatch:
         """
         if self._config.off:
             return None
+        self._read_history()
         count = self._tool.started(name, arguments)
         return self._take_call(name, arguments, count, in_reply=True)
+
+    def _channel(self, name: str) -> _Channel:
+        return self._channels.get(name) or self._open(name)
 
     def _open(self, name: str) -> _Channel:
         if len(self._channels) >= _MAX_CHANNELS:
@@ -123,17 +129,24 @@ class ReplyWatch:
         reader = None if is_json else Reader(name, self._config, self._stems)
         return self._channels.setdefault(name, _Channel(blocks, reader))
 
-    def _read_history(self, history: Sequence[Mapping[str, object]]) -> None:
-        """Count what the turn has said and done; nothing of it asks for a cut."""
-        reader = self._open("content").reader
+    def _read_history(self) -> None:
+        """Count what the turn has said and done, once; nothing of it asks for a cut.
+
+        It costs more than a short reply does, and counts only where the reply says or does
+        something that can be the same: it waits for the first whole sentence or call.
+        """
+        history, self._unread = self._unread, []
         for said in turn_of(history):
             if isinstance(said, str):
-                readings = reader.feed_whole(said) if reader is not None else ()
-                for reading in readings:
-                    self._take(reading, in_reply=False)
+                self._read_text(said)
             else:
                 count = self._tool.finished(said.name, said.arguments, said.result)
                 self._take_call(said.name, said.arguments, count, in_reply=False)
+
+    def _read_text(self, text: str) -> None:
+        reader = self._channel("content").reader
+        for reading in reader.read_whole(text) if reader is not None else ():
+            self._take(reading, in_reply=False)
 
     def _take(self, reading: Reading, *, in_reply: bool) -> LoopFinding | None:
         if in_reply and reading.is_counted:

@@ -55,6 +55,11 @@ class Entry(NamedTuple):
     is_internal: bool
 
     @property
+    def key(self) -> int:
+        """The key of all of it; what is absent differs from what is None, other than in `call`."""
+        return self.call ^ (2 * self.has_arguments + self.has_result)
+
+    @property
     def is_input(self) -> bool:
         """True for a request with arguments; `value` is their key."""
         return self.kind == "request" and self.has_arguments

@@ -140,9 +140,9 @@ class ThreadWatch:
         as_messages(messages)
         start = self._length if self._has_only_grown(messages) else self._resume(messages)
         self._length = start
-        for position in range(start, len(messages)):
-            self.push(as_message(messages[position], field=f"messages[{position}]"))
-        self._followed = [messages[at] for at in range(-min(_CONFIRMED, len(messages)), 0)]
+        for position, message in enumerate(messages[start:], start):
+            self.push(as_message(message, field=f"messages[{position}]"))
+        self._followed = list(messages[-_CONFIRMED:])
         return start
 
     def snapshot(self) -> dict[str, object]:
@@ -199,7 +199,7 @@ class ThreadWatch:
             return False
         confirmed = min(_CONFIRMED, len(known), self._length)
         newest = range(self._length - confirmed, self._length)
-        if [*map(id, self._followed)] == [id(messages[at]) for at in newest]:
+        if [*map(id, self._followed)] == [*map(id, messages[newest.start : newest.stop])]:
             return True  # the very same objects, of which no digests are needed
         return all(known[at - self._length].key == self._key(messages, at) for at in newest)
 

@@ -7,7 +7,12 @@ import json
 from typing import Any
 
 import pytest
-from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ToolCallResult
+from llama_index.core.agent.workflow import (
+    AgentOutput,
+    CodeActAgent,
+    FunctionAgent,
+    ToolCallResult,
+)
 from llama_index.core.llms import MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.workflow import Context
@@ -220,6 +225,41 @@ async def test_the_mixin_guards_an_agent_of_ones_own() -> None:
 
     output: AgentOutput = await Mine(llm=model(READ), tools=[Reader().tool]).run("Read.")
     assert output["loopguard"]
+
+
+def test_a_mixin_behind_the_agents_class_is_refused() -> None:
+    """There it would silently guard nothing."""
+    with pytest.raises(TypeError, match="put LoopGuardMixin before FunctionAgent"):
+        type("Mine", (FunctionAgent, LoopGuardMixin), {})
+
+
+def test_an_agent_of_ones_own_may_have_a_step_of_its_own() -> None:
+    """A class below the mixin decides for itself what it does around the guarded step."""
+
+    class Mine(GuardedFunctionAgent):
+        """An agent of a user."""
+
+        async def take_step(self, *args: Any, **kwargs: Any) -> AgentOutput:
+            """Do as before."""
+            return await super().take_step(*args, **kwargs)
+
+    assert Mine(llm=model(READ)).guard == LoopGuard()
+
+
+async def test_an_agent_that_writes_code_is_guarded_by_the_mixin() -> None:
+    """A `CodeActAgent` keeps the draft of a function agent; its calls are pieces of code."""
+
+    class Coder(LoopGuardMixin, CodeActAgent):
+        """A guarded agent that writes code."""
+
+    def run(code: str) -> str:
+        """Run code."""
+        return "nothing"
+
+    llm, kept = model(reply("I run it.\n<execute>\nprint(1)\n</execute>")), memory()
+    output = await Coder(code_execute_fn=run, llm=llm).run("Go.", memory=kept, max_iterations=30)
+    assert output["loopguard"]
+    assert kept.get_all()[-1].role.value == "assistant"
 
 
 async def test_an_exchanged_model_is_guarded_too() -> None:

@@ -36,6 +36,12 @@ LI33 | ReAct demands a thought, and fails on an empty one | test_traps::test_the
 LI34 | the exception for waiting is not exported | test_traps::test_the_exception_for_waiting_is_where_we_import_it
 LI35 | asking in a step would ask the model twice | test_tools::test_a_person_can_allow_a_blocked_call
 LI36 | sync tools run in threads | test_traps::test_sync_tools_belong_to_their_run
+LI37 | early stopping asks the model past every step | test_traps::test_what_early_stopping_says_is_watched
+LI38 | a stop event that is sent to a run has no effect | test_traps::test_a_stop_event_stops_nothing
+LI39 | span handlers swallow every exception too | test_traps::test_a_span_handler_cannot_stop_a_run
+LI40 | within one long turn there is no earlier turn to leave out | test_traps::test_one_long_turn_is_trimmed_too
+LI41 | a mixin behind the agent's class guards nothing | test_agents::test_a_mixin_behind_the_agents_class_is_refused
+LI42 | a limit of 0 iterations is none | test_traps::test_a_limit_of_no_iterations_is_the_frameworks_default
 """
 
 from __future__ import annotations
@@ -49,8 +55,10 @@ from llama_index.core.agent.workflow import base_agent
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.tools import FunctionTool
+from llama_index.core.workflow import StopEvent
 from llama_index.core.workflow.errors import WorkflowRuntimeError
 from workflows.runtime.types.results import WaitingForEvent
 
@@ -58,7 +66,8 @@ from loopguard_core import LoopDetected
 from loopguard_core.tokens import chars_estimate
 from loopguard_llamaindex import LoopGuardMemory, guard_tools
 
-from .harness import DONE, READ, Reader, agent, asked, guard, plain, react, repeat
+from .driver import assert_valid
+from .harness import CIRCLE, DONE, READ, Reader, agent, asked, guard, plain, react, repeat
 from .scripted import action, answer, call, reply
 
 ROWS = [row.split(" | ") for row in (__doc__ or "").splitlines() if row.startswith("LI")]
@@ -113,6 +122,24 @@ async def test_an_event_handler_cannot_stop_a_run() -> None:
         dispatcher.event_handlers.remove(handler)
 
 
+class AngrySpans(NullSpanHandler):
+    """A span handler that fails on every span."""
+
+    def span_enter(self, *_args: Any, **_kwargs: Any) -> None:
+        """Fail."""
+        raise KeyboardInterrupt
+
+
+async def test_a_span_handler_cannot_stop_a_run() -> None:
+    """LI39: as with events."""
+    dispatcher, handler = get_dispatcher(), AngrySpans()
+    dispatcher.add_span_handler(handler)
+    try:
+        assert str(await plain(DONE).run("Hello.")) == "Done."
+    finally:
+        dispatcher.span_handlers.remove(handler)
+
+
 async def test_a_reply_whose_calls_are_all_refused_does_not_end_the_run() -> None:
     """LI11: the model reads the refusals and is asked again at once."""
     strict = guard(max_unanswered_calls=1, max_blocks_in_row=9)
@@ -140,6 +167,30 @@ async def test_the_limit_of_iterations_is_untouched() -> None:
         await agent(*steps, tools=[Reader().tool]).run("Read.", max_iterations=5)
 
 
+async def test_a_limit_of_no_iterations_is_the_frameworks_default() -> None:
+    """LI42: 0 means 20, so a guard cannot be had by a low limit."""
+    with pytest.raises(WorkflowRuntimeError, match="Max iterations of 20"):
+        await plain(READ, tools=[Reader().tool]).run("Read.", max_iterations=0)
+
+
+async def test_what_early_stopping_says_is_watched() -> None:
+    """LI37: the model is asked outside `take_step`; what it says is cut like any other text."""
+    steps = [reply("", call("read", path=f"{n}.py")) for n in range(5)]
+    runner = agent(*steps, reply(CIRCLE), tools=[Reader().tool], early_stopping_method="generate")
+    output = await runner.run("Read.", max_iterations=5)
+    assert CIRCLE.startswith(str(output))
+    assert len(str(output)) < len(CIRCLE) / 10
+
+
+async def test_a_stop_event_stops_nothing() -> None:
+    """LI38: so whoever reads the stream of a run can only cancel it."""
+    reader = Reader()
+    handler = plain(*repeat(READ, 4), tools=[reader.tool]).run("Read.")
+    handler.ctx.send_event(StopEvent(result="Stop."))
+    assert str(await handler) == "Done."
+    assert reader.ran == 4
+
+
 def test_the_frameworks_buffer_reads_an_orphan() -> None:
     """LI16: or nothing, in older versions; ours reads the exchange, its result shortened."""
     result = ChatMessage(role="tool", content="x " * 900, additional_kwargs={"tool_call_id": "c"})
@@ -152,6 +203,20 @@ def test_the_frameworks_buffer_reads_an_orphan() -> None:
     ours = LoopGuardMemory.from_defaults([*thread], token_limit=100, estimate=chars_estimate)
     assert [m.role.value for m in theirs.get()] in (["tool"], [])
     assert [m.role.value for m in ours.get()][-2:] == ["assistant", "tool"]
+
+
+def test_one_long_turn_is_trimmed_too() -> None:
+    """LI40: what one run left behind is read by its newest exchanges."""
+    thread = [ChatMessage(role="user", content="Read.")]
+    for n in range(9):
+        told = {"tool_call_id": f"c{n}"}
+        result = ChatMessage(role="tool", content="x " * 99, additional_kwargs=told)
+        thread += [reply("", call("read", f"c{n}", path=f"{n}.py")), result]
+    memory = LoopGuardMemory.from_defaults(thread, token_limit=300, estimate=chars_estimate)
+    read = memory.get()
+    assert 3 <= len(read) < len(thread)
+    assert read[0] is thread[0]
+    assert_valid(read)
 
 
 def test_messages_are_never_validated_again() -> None:

@@ -27,7 +27,7 @@ from ._tools import GuardedTool, guard_tools
 from ._transclusion import Transcluding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from llama_index.core.agent.workflow.agent_context import AgentContext
     from llama_index.core.llms import ChatMessage
@@ -63,6 +63,18 @@ class LoopGuardMixin(Transcluding):
 
     guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
 
+    @override
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse a class whose own step would hide the guard's.
+
+        Raises:
+            TypeError: The mixin stands behind an agent's class, where it would guard nothing.
+        """
+        super().__init_subclass__(**kwargs)
+        for base in cls.__mro__[: cls.__mro__.index(LoopGuardMixin)]:
+            if "take_step" in vars(base) and not issubclass(base, LoopGuardMixin):
+                raise TypeError(f"{cls.__name__}: put LoopGuardMixin before {base.__name__}")
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - the agent's own
         super().__init__(*args, **kwargs)
         self.llm = GuardedLLM.around(self.llm, self.guard)
@@ -93,7 +105,7 @@ class LoopGuardMixin(Transcluding):
         async def finalize(output: AgentOutput) -> AgentOutput:
             return await self.finalize(workflow, output, memory)
 
-        state = await self._state(ctx, llm_input)
+        state = await _state_of_run(ctx, llm_input, self.guard)
         step = AgentStep(
             name=self.name,
             policy=self.guard.policy,
@@ -102,7 +114,7 @@ class LoopGuardMixin(Transcluding):
             ctx=workflow,
             ask=ask,
             finalize=finalize,
-            askable=frozenset(self._askable(tools)),
+            askable=_askable(tools, self.guard),
         )
         try:
             return await step.take(tools)
@@ -126,23 +138,6 @@ class LoopGuardMixin(Transcluding):
                 state.results.append([*call, result_of(output.blocks), output.is_error])
         await save_state(ctx.store, state)
 
-    def _askable(self, tools: Sequence[AsyncBaseTool]) -> Iterator[str]:
-        """Yield the tools that can ask a person; a hand-off, which is made later, cannot."""
-        if self.guard.policy.on_block == "ask":
-            yield from (t.metadata.get_name() for t in tools if isinstance(t, GuardedTool))
-
-    async def _state(self, ctx: AgentContext, llm_input: Sequence[ChatMessage]) -> RunState:
-        """Return the run's state; a run that has made no step yet begins with a person's turn."""
-        known = await load_state(ctx.store, self.guard, keeper="agent")
-        if known is not None and await ctx.store.get("num_iterations", default=None) != 0:
-            return known
-        state = RunState(self.guard) if known is None else known
-        thread = [message for message in llm_input if message.role != MessageRole.SYSTEM]
-        history = NeutralThread(thread[:-1]) if known is None else ()
-        state.begin_turn(history, NeutralThread(thread[-1:]))
-        await after_folding(ctx.store, state)
-        return state
-
 
 class GuardedFunctionAgent(LoopGuardMixin, FunctionAgent):
     """A `FunctionAgent` with the whole guard; see `LoopGuardMixin`."""
@@ -153,3 +148,25 @@ class GuardedReActAgent(LoopGuardMixin, ReActAgent):
 
     Replies that it cannot parse are part of the run: a model that repeats one is told and stopped.
     """
+
+
+def _askable(tools: Sequence[AsyncBaseTool], guard: LoopGuard) -> frozenset[str]:
+    """Return the tools that can ask a person; a hand-off, which is made later, cannot."""
+    if guard.policy.on_block != "ask":
+        return frozenset()
+    return frozenset(tool.metadata.get_name() for tool in tools if isinstance(tool, GuardedTool))
+
+
+async def _state_of_run(
+    ctx: AgentContext, llm_input: Sequence[ChatMessage], guard: LoopGuard
+) -> RunState:
+    """Return the run's state; a run that has made no step yet begins with a person's turn."""
+    known = await load_state(ctx.store, guard, keeper="agent")
+    if known is not None and await ctx.store.get("num_iterations", default=None) != 0:
+        return known
+    state = RunState(guard) if known is None else known
+    thread = [message for message in llm_input if message.role != MessageRole.SYSTEM]
+    history = NeutralThread(thread[:-1]) if known is None else ()
+    state.begin_turn(history, NeutralThread(thread[-1:]))
+    await after_folding(ctx.store, state)
+    return state

@@ -109,10 +109,10 @@ class ReActDraft(_Stored):
 
 def draft_of(agent: object, store: StateStore[Any]) -> Draft:
     """Return what *agent* writes on, found by the key that it declares."""
-    key = getattr(agent, "reasoning_key", None)
-    if isinstance(key, str):
-        return ReActDraft(store, key)
     key = getattr(agent, "scratchpad_key", None)
     if isinstance(key, str):
         return ScratchpadDraft(store, key)
+    key = getattr(agent, "reasoning_key", None)
+    if isinstance(key, str):
+        return ReActDraft(store, key)
     raise TypeError(f"{type(agent).__name__} is neither a function agent nor a ReAct agent")

@@ -125,8 +125,11 @@ class WatchedReply:
         if isinstance(chunk, CompletionResponse):
             yield "content", _delta(chunk.delta, chunk.text, self._said)
             return
-        content = read_message(chunk.message)
         thought = chunk.additional_kwargs.get("thinking_delta")
+        if chunk.delta and not thought and _is_text(chunk.message):  # as nearly all chunks are
+            yield "content", chunk.delta
+            return
+        content = read_message(chunk.message)
         yield "reasoning", _delta(thought, content.reasoning, self.thought)
         yield "content", _delta(chunk.delta, content.text, self._said)
         for index, block in enumerate(chunk.message.blocks):
@@ -134,6 +137,10 @@ class WatchedReply:
                 known = self._arguments.get(index, "")
                 self._arguments[index] = block.tool_kwargs
                 yield f"tool:{index}", block.tool_kwargs[len(known) :]
+
+
+def _is_text(message: ChatMessage) -> bool:
+    return all(isinstance(block, TextBlock) for block in message.blocks)
 
 
 def _delta(delta: str | None, whole: str, known: str) -> str:

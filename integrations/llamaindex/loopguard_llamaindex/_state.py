@@ -29,7 +29,7 @@ __all__ = [
 
 _KEY: Final = "loopguard"
 _FOLDED_KEY: Final = "loopguard_folded"
-_SAVED: Final = ("type", "text", "meta", "call_id", "is_error")
+_SAVED: Final = {"type", "text", "meta", "call_id", "is_error"}
 _REMEMBERED: Final = 128
 """How many messages of a log stay readable: as many as a reply is compared with."""
 
@@ -245,13 +245,15 @@ async def after_folding(store: StateStore[Any], state: RunState) -> None:
 
 def _bare(message: Message) -> Message:
     """Return what is kept of a message: neither its native object nor a long result."""
-    kept = Message((key, message[key]) for key in _SAVED if key in message)
+    kept = message
+    if not message.keys() <= _SAVED:
+        kept = Message((key, message[key]) for key in message if key in _SAVED)
     activity = activity_of(message)
     result = None if activity is None else activity.result
     if activity is None or not isinstance(result, str) or len(result) <= _DIGEST_CHARS:
         return kept
-    if without_guidance(result):  # what is nothing but the guard's own words stays
-        digest = digest_text(result)
-        function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
-        kept["meta"] = {"activity": {"type": activity.type, "function": function}}
-    return kept
+    if not without_guidance(result):
+        return kept  # what is nothing but the guard's own words
+    digest = digest_text(result)
+    function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
+    return Message(kept, meta={"activity": {"type": activity.type, "function": function}})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, overload
 
 from llama_index.core.agent.workflow import AgentOutput
-from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from typing_extensions import override
 
@@ -25,7 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["Transcluding", "expanded"]
 
 
-class Transcluding(BaseWorkflowAgent):
+if TYPE_CHECKING:
+    from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent as _Agent
+else:
+    # A workflow lists its members five times a step, and walks a class once for each way that leads
+    # to it: with the agent's class above both parents that cost more than the guard's verdicts.
+    _Agent = object
+
+
+class Transcluding(_Agent):
     """Shows results whole in an answer that has `{OUTPUT}`, or `{name}` for a section of one.
 
         tools = prepare_tools(tools, max_result_bytes=4_000, transclude=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ._items import Call
 
-__all__ = ["closed", "local_call", "without"]
+__all__ = ["answer_to", "closed", "local_call", "without"]
 
 # The calls that a text can answer; that of a computer is answered by a picture alone.
 _ANSWERABLE: Final = frozenset(
@@ -74,6 +74,11 @@ def closed(
         if call.call_id not in lost
     ]
     return [*reply, *answers, *[user_note(reasons[call_id]) for call_id in lost]]
+
+
+def answer_to(name: str, call_id: str, text: str) -> TResponseInputItem | None:
+    """Return the answer *text* to a call of the kind *name*; None if no text can answer it."""
+    return _answer(name, call_id, text) if name in _ANSWERABLE else None
 
 
 def _answer(name: str, call_id: str | None, text: str) -> TResponseInputItem:

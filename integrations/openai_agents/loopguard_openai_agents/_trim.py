@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from loopguard_core.thread import TrimPlan
     from loopguard_core.tokens import Estimator
 
-__all__ = ["InputTrimmer"]
+__all__ = ["InputTrimmer", "continues"]
 
 _LOGGER: Final = logging.getLogger("loopguard")
 
@@ -89,7 +89,7 @@ class InputTrimmer:
     def trim(self, data: CallModelData[Any]) -> ModelInputData:
         """Trim a model's input; its instructions and function tools count against the budget."""
         given = data.model_data
-        if _continues(given.input):
+        if continues(given.input):
             return (
                 given  # the server has the rest, and items of such an input must stay as they are
             )
@@ -103,7 +103,7 @@ class InputTrimmer:
         return math.ceil(sum(self._estimate(Message.system(text)) for text in texts if text))
 
 
-def _continues(items: Sequence[object]) -> bool:
+def continues(items: Sequence[object]) -> bool:
     """Return True if *items* begins with an answer to a call that is not in it."""
     first = next((item for item in items if is_output(item) or call_in(item) is not None), None)
     return first is not None and is_output(first)

@@ -48,7 +48,9 @@ class ChatReader:
         self._tools = () if options.is_heredoc else tuple(options.tools)
         self._chat = replace(options.chat_opts, trace_id=options.thread_id)
         if options.is_heredoc:
-            grammar = heredoc_grammar(options.tools)
+            # a tool that has to be called leaves no room for an answer in prose
+            allows_prose = not options.forced_terminal_tool
+            grammar = heredoc_grammar(options.tools, allow_prose=allows_prose)
             self._chat = replace(self._chat, grammar=grammar, stop=(), tool_choice=None)
 
     async def ask(

@@ -15,7 +15,7 @@ from loopguard_core.message import as_messages, type_of
 from loopguard_core.thread import exchanges
 from loopguard_core.tokens import BLOCK_TOKENS
 
-from .entries import entry_of
+from .entries import COMPACTED, entry_of
 from .fold_record import FoldRecord, folding_is_idle
 from .pairs import paired
 from .shape import ThreadShape
@@ -30,7 +30,8 @@ __all__ = ["ThreadShaper"]
 class ThreadShaper:
     """Decides what is sent of a thread; it keeps no state, so any number of runs share it.
 
-    System messages at the head and pinned messages are sent as they are and never folded.
+    System messages at the head and pinned messages are sent as they are and never folded, and the
+    newest message of a person is not folded either: it is the task.
     Reasoning is never shortened, because providers sign it. A fold takes whole exchanges, and the
     summaries of earlier folds with them.
 
@@ -95,7 +96,8 @@ class ThreadShaper:
         plan = plan_shape(entries, self._policy, system_tokens=beside, estimate=self._estimate)
         texts = self._texts(messages, shaped, entries, plan, expandable=expandable)
         hopeless = 0 < plan.target < beside or folding_is_idle(folds, plan.tokens)
-        fold = () if hopeless else _whole(units, apart, [shaped[at] for at in plan.fold])
+        task = _newest_person(messages)
+        fold = () if hopeless else _whole(units, apart | {task}, [shaped[at] for at in plan.fold])
         sent = tuple(range(len(messages)))
         return ThreadShape(
             sent=paired(messages, units) if self._policy.repair_pairs else sent,
@@ -129,7 +131,7 @@ class ThreadShaper:
         expandable: bool,
     ) -> dict[int, str]:
         """Return what is sent in the place of texts: stubs, harmless results, cut results."""
-        turn = max((at for at in shaped if type_of(messages[at]) == "user"), default=-1)
+        turn = _newest_person(messages)
         shown = plan.shown
         texts: dict[int, str] = {}
         for index, (at, entry) in enumerate(zip(shaped, entries, strict=True)):
@@ -144,6 +146,14 @@ class ThreadShaper:
             if text != entry.content:
                 texts[at] = text
         return texts
+
+
+def _newest_person(messages: Sequence[Mapping[str, object]]) -> int:
+    """Return the position of the newest message of a person; -1 without one."""
+    for at in range(len(messages) - 1, -1, -1):
+        if type_of(messages[at]) == "user" and messages[at].get(COMPACTED) is not True:
+            return at
+    return -1
 
 
 def _apart(messages: Sequence[Mapping[str, object]], units: Sequence[Exchange]) -> set[int]:

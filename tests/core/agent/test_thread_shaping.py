@@ -69,6 +69,16 @@ def test_a_fold_takes_whole_exchanges_and_no_system_message() -> None:
     assert {activity_of(thread[at]) is None for at in shape.fold} == {True, False}
 
 
+def test_the_task_is_never_folded() -> None:
+    """However long the run since, the newest message of a person stays."""
+    thread = [Message.user("old"), Message.bot("yes"), Message.user("the task")]
+    for number in range(30):
+        thread += [Message.bot(f"step {number}"), *call(number, "r" * 300)]
+    shape = ThreadShaper(POLICY).shape(thread)
+    assert shape.fold[:3] == (0, 1, 3)
+    assert 2 in shape.sent
+
+
 def test_a_summary_says_that_it_is_history() -> None:
     """Its text carries the mark of a fold and the heading; the prompt names tools."""
     thread = talk(30, 300)

@@ -20,6 +20,7 @@ from loopguard_core.agent.transclusion import (
     with_slot_note,
 )
 from loopguard_core.errors import InvalidInputError
+from loopguard_core.guard.guidance import append_guidance, nudge_text
 
 from .cases import cases, ids
 
@@ -165,6 +166,13 @@ def test_slots_can_be_seeded_from_a_history() -> None:
         Entry(kind="assistant", content="<a>2</a>"),
     ]
     assert Slots.from_entries(history).snapshot() == {"a": "1", OUTPUT: "1"}
+
+
+def test_a_note_of_the_guard_is_for_the_model() -> None:
+    """What was put behind a stored result is not shown to a reader."""
+    noted = Entry(kind="tool_result", content=append_guidance("found", nudge_text(())))
+    said = Entry(kind="assistant", content="It says {OUTPUT}")
+    assert expand_entries([noted, said])[1].content == "It says found"
 
 
 def test_other_kinds_are_not_expanded_and_come_back_themselves() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loopguard_core import InvalidInputError, LoopguardError
+from loopguard_core.agent import heredoc_grammar
 from loopguard_core.agent.chat import ToolCall, ToolDefinition
 from loopguard_core.agent.dispatch import AbortTurn, SessionClosed
 from loopguard_core.agent.entries import Entry, in_order
@@ -264,6 +265,17 @@ async def test_heredoc_replaces_what_the_options_say() -> None:
         "t",
     )
     assert sent.grammar
+
+
+@pytest.mark.parametrize(("forced", "prose"), [("", True), ("look", False)])
+async def test_a_forced_tool_leaves_no_room_for_prose(forced: str, *, prose: bool) -> None:
+    """The grammar offers calls alone where one has to be made (Q06)."""
+    some = session(
+        "hello", tools=TOOLS, tool_format="heredoc", forced_terminal_tool=forced, max_turns=1
+    )
+    await some.turn("hi")
+    sent = some.runner.options[0]  # type: ignore[attr-defined]
+    assert sent.grammar == heredoc_grammar(TOOLS, allow_prose=prose)
 
 
 async def test_the_hint_stands_in_the_newest_result_alone() -> None:
