@@ -9,7 +9,7 @@ from .gate import GatedArguments, gate_arguments
 from .refusals import refusal_cut, refusal_not_object, refusal_syntax
 from .repair import Repair, RepairedJson, RepairOutcome, repair_json
 from .scan import Scan, ScanState, first_value
-from .stand_in import stand_in
+from .stand_in import refusal_in, stand_in
 
 __all__ = [
     "GatedArguments",
@@ -21,6 +21,7 @@ __all__ = [
     "first_value",
     "gate_arguments",
     "refusal_cut",
+    "refusal_in",
     "refusal_not_object",
     "refusal_syntax",
     "repair_json",

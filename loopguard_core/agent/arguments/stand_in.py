@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loopguard_core.agent.budget import byte_length
 from loopguard_core.agent.utf8 import from_utf8, to_utf8
 
-__all__ = ["stand_in"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["refusal_in", "stand_in"]
+
+_KEYS: Final = {"_error", "_raw_chars", "_tail"}
 
 _TAIL_BYTES: Final = 800
 # What an escape can make of the tail: a quote takes two bytes, a control character six.
@@ -33,6 +38,12 @@ def stand_in(text: str, refusal: str) -> str:
     """
     fields = {"_error": refusal, "_raw_chars": byte_length(text), "_tail": _tail(text)}
     return _literal(fields)
+
+
+def refusal_in(arguments: Mapping[str, object]) -> str:
+    """Return the refusal that *arguments* hold if they are a `stand_in`; empty if they are not."""
+    refusal = arguments.get("_error") if arguments.keys() == _KEYS else None
+    return refusal if isinstance(refusal, str) else ""
 
 
 def _tail(text: str) -> str:

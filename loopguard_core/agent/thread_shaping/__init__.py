@@ -7,8 +7,15 @@ their own objects. Source: agent specification, section 23.
 from __future__ import annotations
 
 from .entries import entry_of
-from .fold_record import FoldRecord
+from .fold_record import FoldRecord, folding_is_idle
 from .shape import NativePiece, ThreadShape
 from .shaper import ThreadShaper
 
-__all__ = ["FoldRecord", "NativePiece", "ThreadShape", "ThreadShaper", "entry_of"]
+__all__ = [
+    "FoldRecord",
+    "NativePiece",
+    "ThreadShape",
+    "ThreadShaper",
+    "entry_of",
+    "folding_is_idle",
+]

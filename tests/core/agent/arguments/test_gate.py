@@ -14,6 +14,7 @@ from loopguard_core.agent.arguments import (
     ScanState,
     first_value,
     gate_arguments,
+    refusal_in,
     repair_json,
 )
 
@@ -213,3 +214,18 @@ def test_the_scanner_stops_at_the_first_character_that_does_not_fit(
 def test_what_comes_of_a_repair(text: str, outcome: RepairOutcome) -> None:
     """Only one whole object is a success, and a text that ends too early is never one."""
     assert repair_json(text).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused"),
+    [
+        (json.loads(gate_arguments('{"a":').stored), True),
+        ({"_error": "no"}, False),
+        ({"_error": 1, "_raw_chars": 2, "_tail": ""}, False),
+        ({"a": 1}, False),
+        ({}, False),
+    ],
+)
+def test_a_stand_in_is_known_again(arguments: dict[str, object], *, refused: bool) -> None:
+    """Whoever runs the tool finds the refusal in the stand-in, and in nothing else."""
+    assert bool(refusal_in(arguments)) is refused
