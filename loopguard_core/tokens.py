@@ -56,6 +56,7 @@ OpenAI and about 1,300 at Anthropic; too low a guess would overflow the context 
 """
 
 _CHARS_PER_TOKEN: Final = 4
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=canonical)
 # tiktoken's work on a run without white space can grow faster than the run, and a million spaces
 # make its pattern overflow the stack (0.14). A cut costs a token or two, so a long text comes out
 # about 0.3% too high.
@@ -156,13 +157,15 @@ def written(value: object) -> str:
     if isinstance(value, str):
         return value
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=canonical)
+        return _JSON.encode(value)
     except (TypeError, ValueError, RecursionError):
         return canonical(value)
 
 
 def _fixed_tokens(message: Mapping[str, object]) -> int:
     blocks = message.get("blocks")
+    if blocks is None:
+        return MESSAGE_TOKENS
     count = len(blocks) if isinstance(blocks, Sequence) and not isinstance(blocks, str) else 0
     return MESSAGE_TOKENS + count * BLOCK_TOKENS
 

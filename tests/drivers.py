@@ -29,7 +29,7 @@ class Report:
     """What a driver saw: the outcome, and every verdict with findings, for comparing drivers."""
 
     outcome: Outcome
-    verdicts: list[tuple[str, str, tuple[str, ...]]]
+    verdicts: list[tuple[str, str | None, Verdict]]
 
 
 class Driver(Protocol):
@@ -91,12 +91,9 @@ class Ear:
         return self.events[0].verdict.reason if self.events else None
 
     @property
-    def verdicts(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Kind, action and detectors of each event."""
-        return [
-            (e.kind, e.verdict.action.name, tuple(f.detector for f in e.verdict.findings))
-            for e in self.events
-        ]
+    def verdicts(self) -> list[tuple[str, str | None, Verdict]]:
+        """Kind, subject and verdict of each event, findings in full."""
+        return [(e.kind, e.name, e.verdict) for e in self.events]
 
 
 class Ended(Exception):  # noqa: N818 - control flow of the core driver

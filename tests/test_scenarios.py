@@ -29,6 +29,7 @@ NO_TEXT = (
     "a ReAct reply has a thought whether it wants or not, so text beside a call is not compared"
 )
 HAND_OFF_FIRST = "the hand-off is a call of the turn, so its window fills one call later"
+HAND_OFF_COUNTED = "the hand-off is a call of the turn, so a finding counts it and names it"
 INEXPRESSIBLE = {
     ("llamaindex-react", "rewording-the-text-around-the-same-call-does-not-hide-it"): NO_TEXT,
     ("llamaindex-react", "a-batch-over-different-items-runs-whole"): ONE_CALL,
@@ -43,6 +44,10 @@ INEXPRESSIBLE = {
     ("openai_agents-handoffs", "two-calls-that-alternate-are-ended"): HAND_OFF_FIRST,
     ("openai_agents-handoffs", "three-calls-that-take-turns-are-ended"): HAND_OFF_FIRST,
     ("openai_agents-handoffs", "the-same-pair-of-calls-at-once-is-ended"): HAND_OFF_FIRST,
+    (
+        "openai_agents-handoffs",
+        "the-same-call-with-something-new-now-and-then-is-blocked-at-the-eighth-attempt",
+    ): HAND_OFF_COUNTED,
 }
 """Rows that a driver cannot express as they are written, by the start of its name, and why."""
 
@@ -86,7 +91,11 @@ def test_a_scenario_has_the_outcome_that_is_written_down(scenario: Scenario, nam
 
 @pytest.mark.parametrize(("scenario", "name"), rows(*FRAMEWORK_DRIVERS))
 def test_a_framework_gives_the_verdicts_of_the_core(scenario: Scenario, name: str) -> None:
-    """The same conversation gets the same findings and verdicts, one by one, everywhere."""
+    """The same conversation gets the same findings and verdicts everywhere, one by one, in full.
+
+    Compared is all of it: what was judged, the action, what the model is told, and of each finding
+    the detector, severity, count, message and evidence.
+    """
     assert report(name, scenario.id).verdicts == report("core", scenario.id).verdicts
 
 
@@ -103,6 +112,26 @@ def test_a_row_that_differs_still_ends_in_the_same_way(name: str) -> None:
             assert outcome.end == scenario.expect.end
 
 
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=marks(name)) for name in FRAMEWORK_DRIVERS]
+)
+def test_a_row_whose_findings_count_a_hand_off_has_the_same_outcome(name: str) -> None:
+    """What is done, and by which detector, is the same as in the core; only the counts differ."""
+    for (start, row), reason in INEXPRESSIBLE.items():
+        if name.startswith(start) and reason is HAND_OFF_COUNTED:
+            here, core = report(name, row), report("core", row)
+            assert here.outcome == core.outcome
+            assert acts(here) == acts(core)
+            assert here.verdicts != core.verdicts, f"{row} can be expressed: take it off"
+
+
+def acts(found: Report) -> list[object]:
+    """Return what was judged, the action and the detectors of each verdict."""
+    return [
+        (kind, name, v.action, [f.detector for f in v.findings]) for kind, name, v in found.verdicts
+    ]
+
+
 def test_the_table_is_large_enough_and_half_of_it_is_healthy() -> None:
     """False alarms are worse than misses, so healthy rows are at least as many as loops."""
     assert len(SCENARIOS) >= 30
@@ -117,4 +146,4 @@ def test_the_list_of_what_cannot_be_expressed_is_short_and_true() -> None:
         assert row in ids
         assert any(name.startswith(start) for name in FRAMEWORK_DRIVERS)
     assert all(INEXPRESSIBLE.values())
-    assert len(INEXPRESSIBLE) <= 10
+    assert len(INEXPRESSIBLE) <= 11

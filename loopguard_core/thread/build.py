@@ -111,7 +111,7 @@ def price_of(message: Mapping[str, object], estimate: Estimator | None, position
         MissingEstimatorError: *estimate* is needed and None.
     """
     usage = message.get("usage")
-    recorded = usage.get("tokens") if isinstance(usage, Mapping) else None
+    recorded = usage.get("tokens") if usage is not None and isinstance(usage, Mapping) else None
     if recorded is not None and _double(recorded) >= 0:
         return _normalised(recorded)
     if estimate is None:

@@ -103,6 +103,9 @@ def lone_exchange(messages: Sequence[Mapping[str, object]], position: int) -> Ex
 def _walk(messages: Sequence[Mapping[str, object]]) -> Iterator[Exchange]:
     results = _Results()
     for native in native_messages(messages):
+        if len(native) == 1 and native[0].activity is None:  # most units: nothing to look up
+            yield Exchange((native[0].message,), (native[0].position,))
+            continue
         unit = _Unit(native)
         results.wait(unit)
         results.answer(unit)
@@ -114,6 +117,8 @@ def _walk(messages: Sequence[Mapping[str, object]]) -> Iterator[Exchange]:
 
 class _Unit:
     """A unit that is being put together, from its newest message on."""
+
+    __slots__ = ("native", "open_calls", "parts", "waiting")
 
     def __init__(self, native: list[Part]) -> None:
         self.native = native
@@ -136,8 +141,8 @@ class _Unit:
     def exchange(self, *, is_orphan: bool = False) -> Exchange:
         parts = sorted(self.parts, key=attrgetter("position"))
         return Exchange(
-            messages=tuple(part.message for part in parts),
-            positions=tuple(part.position for part in parts),
+            messages=tuple([part.message for part in parts]),
+            positions=tuple([part.position for part in parts]),
             open_calls=tuple(self.open_calls),
             is_orphan=is_orphan,
         )
@@ -172,15 +177,18 @@ class _Results:
     def answer(self, unit: _Unit) -> None:
         """Hand *unit*, a native message that was reached, the results of its calls."""
         calls = [part for part in reversed(unit.native) if part.kind == "request"]
+        if not calls:
+            return
         for part in calls:
             result = self._next(part)
             if result is not None:
                 unit.take(result)
             else:
                 unit.open_calls.append(part.position if part.call_id is None else part.call_id)
-        for call_id in {part.call_id for part in calls if part.call_id is not None}:
-            for result in self._by_id.pop(call_id, ()):  # an id may be answered more than once
-                unit.take(result)
+        for part in calls:
+            if part.call_id is not None:  # an id may be answered more than once
+                for result in self._by_id.pop(part.call_id, ()):
+                    unit.take(result)
 
     def without_call(self) -> Iterator[_Unit]:
         """Iterate over the units that wait for a call which is not there."""

@@ -68,9 +68,11 @@ class History:
 
     def tokens(self, unit: Exchange) -> int:
         """Return what *unit* costs."""
-        if unit.start not in self._tokens:
-            self._tokens[unit.start] = sum(map(self._price, unit.messages))
-        return self._tokens[unit.start]
+        start = unit.start
+        tokens = self._tokens.get(start)
+        if tokens is None:
+            tokens = self._tokens[start] = sum(map(self._price, unit.messages))
+        return tokens
 
     def fitting(
         self, room: int, *, beside: Mapping[int, Exchange]

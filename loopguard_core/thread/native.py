@@ -25,6 +25,9 @@ _MAY_PRECEDE: Final[Mapping[Kind, tuple[Kind, ...]]] = {
 }
 """What belongs to the same native message when it stands directly before, without a `group`."""
 
+_SPOKEN: Final[Mapping[str, Kind]] = {"reasoning": "reasoning", "bot": "bot"}
+_CALLED: Final[Mapping[str, Kind]] = {"request": "request", "response": "response"}
+
 
 class Part(NamedTuple):
     """A neutral message that was read, with what decides where it belongs.
@@ -56,15 +59,14 @@ def read_part(messages: Sequence[Mapping[str, object]], position: int) -> Part:
     Raises:
         InvalidInputError: It is no mapping.
     """
-    message = as_message(messages[position], field=f"messages[{position}]")
+    message = messages[position]
+    if not isinstance(message, dict):  # nearly always one, and asked about fastest
+        as_message(message, field=f"messages[{position}]")
     activity = activity_of(message)
-    match activity.type if activity is not None else type_of(message):
-        case "request" | "response" as kind if activity is not None:
-            return Part(position, message, kind, activity)
-        case "reasoning" | "bot" as kind if activity is None:
-            return Part(position, message, kind, None)
-        case _:
-            return Part(position, message, "other", None)
+    if activity is None:
+        return Part(position, message, _SPOKEN.get(type_of(message), "other"), None)
+    kind = _CALLED.get(activity.type, "other")
+    return Part(position, message, kind, None if kind == "other" else activity)
 
 
 def group_at(messages: Sequence[object], position: int) -> object:
@@ -93,6 +95,7 @@ def native_messages(messages: Sequence[Mapping[str, object]]) -> Iterator[list[P
 
 
 def _is_same_native(part: Part, next_part: Part) -> bool:
-    if part.group is not None or next_part.group is not None:
-        return bool(part.group == next_part.group)
+    group, next_group = part.group, next_part.group
+    if group is not None or next_group is not None:
+        return bool(group == next_group)
     return part.kind in _MAY_PRECEDE[next_part.kind]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from agents import Agent, RunState
-from agents.testing import ScriptedModel
+from agents.testing import ScriptedModel, function_call
 
 from loopguard_core import LoopGuard, Policy
 from loopguard_core.errors import InvalidInputError
@@ -50,6 +50,33 @@ def test_oa27_a_call_that_a_person_allows_runs(mode: str, saved: bool) -> None:
     assert again.final_output == "Done."
     assert len(ran) == 5
     assert halted_by(again) is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa27_a_saved_run_goes_on_in_another_process(mode: str) -> None:
+    """OA27: everything is made anew, agent, tool and model; all that is left is the saved text."""
+    search, _ = search_tool()
+    result = run(guarded([*calling(3)], search), mode=mode)
+    state = result.to_state()
+    state.approve(result.interruptions[0])
+    saved = json.dumps(state.to_json())
+    del result, state
+
+    again, ran = search_tool()
+    rest = [[function_call("search", {"q": "x"}, call_id=f"later_{n}")] for n in range(2)]
+    agent = guarded([*rest, *saying("Done.")], again)
+    resumed = run(agent, asyncio.run(RunState.from_json(agent, json.loads(saved))), mode)
+    assert len(ran) == 2, "the call that was allowed, and one more before it is three again"
+    assert [waiting.raw_item.call_id for waiting in resumed.interruptions] == ["later_1"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oa28_a_person_is_asked_about_arguments_that_nobody_can_read(mode: str) -> None:
+    """OA28: where a tool may ask, the SDK asks by itself about arguments that are no JSON."""
+    search, ran = search_tool()
+    result = run(guarded([[function_call("search", "{no json", call_id="c")]], search), mode=mode)
+    assert len(result.interruptions) == 1
+    assert ran == []
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -116,6 +116,15 @@ def test_notes_are_read_by_whoever_prices_and_by_nobody_who_compares() -> None:
     assert read(item, as_sent=True) == [Message.user(NOTED)]
 
 
+def test_arguments_are_priced_as_the_text_that_is_sent() -> None:
+    """Nothing is parsed and written again in order to be priced; what is no text is read."""
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{ "a": 1 }'}
+    assert read(call) == [Message.tool_request("f", {"a": 1}, "c")]
+    assert read(call, as_sent=True) == [Message.tool_request("f", '{ "a": 1 }', "c")]
+    shell = {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}}
+    assert read(shell) == read(shell, as_sent=True)
+
+
 def test_what_a_model_just_said_reads_as_it_will_when_it_comes_back() -> None:
     """A reply is openai's models, an input dicts: the same reply is the same either way."""
     call = ResponseFunctionToolCall(

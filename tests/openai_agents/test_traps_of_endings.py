@@ -12,10 +12,12 @@ from agents import (
     MaxTurnsExceeded,
     Model,
     ModelProvider,
+    RunErrorHandlerResult,
     ToolsToFinalOutputResult,
     handoff,
 )
-from agents.testing import ScriptedModel, assistant_message, function_call
+from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
+from openai.types.responses import Response, ResponseCompletedEvent
 from pydantic import BaseModel
 
 from loopguard_core import LoopGuard, Policy
@@ -163,6 +165,12 @@ def test_oa12_a_hand_off_has_no_answer_so_the_run_cannot_end_after_it(mode: str)
         run(guard_agent(first, guard=guard), mode=mode, run_config=config)
 
 
+async def slowly(_context: Any, results: list[Any]) -> ToolsToFinalOutputResult:
+    """A behaviour that has to be awaited."""
+    await asyncio.sleep(0)
+    return ToolsToFinalOutputResult(True, results[0].output + "?")
+
+
 @pytest.mark.parametrize(
     ("existing", "final"),
     [
@@ -174,6 +182,8 @@ def test_oa12_a_hand_off_has_no_answer_so_the_run_cannot_end_after_it(mode: str)
             lambda _, results: ToolsToFinalOutputResult(True, results[0].output + "!"),
             "nothing for x in 3!",
         ),
+        (slowly, "nothing for x in 3?"),
+        (lambda _, __: ToolsToFinalOutputResult(False), "Done."),
     ],
 )
 def test_oa12_the_agents_own_behaviour_stays(existing: Any, final: str) -> None:
@@ -192,18 +202,41 @@ class Answer(BaseModel):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_oa13_no_value_of_an_output_type_is_made_up(mode: str) -> None:
-    """OA13: our words are no value of the agent's output type; the model's answer is one."""
-    search, _ = search_tool()
+@pytest.mark.parametrize("on_halt", ["end", "answer"])
+def test_oa13_no_value_of_an_output_type_is_made_up(on_halt: Any, mode: str) -> None:
+    """OA13: our words are no value of the agent's output type, so its model is asked for one."""
+    search, ran = search_tool()
     script = [*calling(5), *saying('{"known": "nothing"}')]
-    with pytest.raises(AgentLoopDetected):
-        run(guard_agent(agent_of(script, search, output_type=Answer)), mode=mode)
-    answering = LoopGuard(policy=Policy(on_halt="answer"))
-    result = run(
-        guard_agent(agent_of(script, search, output_type=Answer), guard=answering), mode=mode
-    )
+    guard = LoopGuard(policy=Policy(on_halt=on_halt))
+    agent = guard_agent(agent_of(script, search, output_type=Answer), guard=guard)
+    result = run(agent, mode=mode)
     assert result.final_output == Answer(known="nothing")
     assert halted_by(result) is not None
+    assert len(ran) == 5
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("last", [*saying("I do not know."), *calling(1)])
+def test_oa13_a_last_answer_that_is_no_such_value_raises(last: list[Any], mode: str) -> None:
+    """OA13: the SDK would call it the model's mistake; what ends the run is the loop."""
+    search, _ = search_tool()
+    with pytest.raises(AgentLoopDetected) as caught:
+        run(guard_agent(agent_of([*calling(5), last], search, output_type=Answer)), mode=mode)
+    assert caught.value.verdict.reason == "thread.repeated_suffix"
+    assert caught.value.run_data is not None
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("guard", [LoopGuard(), blocking_guard(max_blocks_in_row=1)])
+def test_oa13_where_nobody_can_be_asked_for_a_value_the_hooks_raise(
+    guard: LoopGuard, mode: str
+) -> None:
+    """OA13: a behaviour of tools may end a run with any text, and the SDK does not look at it."""
+    search, _ = search_tool()
+    agent = Agent(name="a", model="by-name", tools=[search], output_type=Answer)
+    config = replace(CONFIG, model_provider=Provider(ScriptedModel(calling(9))))
+    with pytest.raises(AgentLoopDetected):
+        run(guard_agent(agent, guard=guard), mode=mode, run_config=config)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -228,6 +261,12 @@ def test_oa19_the_limit_of_turns_is_what_it_was(mode: str) -> None:
     assert len(ran) == 4
     cut = guard_agent(agent_of(saying(LOOPING_TEXT, LOOPING_TEXT, "Done.")))
     assert run(cut, mode=mode, max_turns=1).final_output == "Done."
+    handled = {"max_turns": lambda _: RunErrorHandlerResult(final_output="At the limit.")}
+    last = run(
+        guard_agent(agent_of(healthy, search)), mode=mode, max_turns=4, error_handlers=handled
+    )
+    assert last.final_output == "At the limit."
+    assert halted_by(last) is None
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -260,6 +299,43 @@ def test_oa20_what_is_said_about_a_result_that_is_on_the_server_stands_beside_it
     output, note = model.calls[-1].input
     assert output["output"] == "nothing for x in 3"
     assert note["content"].startswith("[loopguard]")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("named", ["conversation_id", "previous_response_id"])
+def test_oa20_calls_of_a_reply_that_is_on_the_server_are_answered_there(
+    named: str, mode: str
+) -> None:
+    """OA20: a reply that ends the run is on the server already; only its answers are sent."""
+    search, ran = search_tool()
+    script = [ModelStep(output=o, response_id=f"r{n}") for n, o in enumerate(calling(3))]
+    if mode == "run_streamed":  # the stream of a script names every response alike
+        script = [ModelStep.stream(completed(s.output[0], s.response_id)) for s in script]
+    model = ScriptedModel([*script, *saying("What I know.")])
+    guard = blocking_guard(max_blocks_in_row=1)
+    agent = guard_agent(Agent(name="a", model=model, tools=[search]), guard=guard)
+    result = run(agent, mode=mode, **{named: "before"})
+    assert halted_by(result) is not None
+    assert result.final_output == "What I know."
+    assert len(ran) == 2
+    answer, told = model.calls[-1].input
+    assert answer["call_id"] == "search_2"
+    assert "Repeating it will not help" in answer["output"]
+    assert told["role"] == "user"
+    given = getattr(model.calls[-1], named)
+    assert given == ("before" if named == "conversation_id" else "r2")
+
+
+def completed(call: Any, response_id: str | None) -> Any:
+    """Return the stream of a reply that is one call."""
+
+    async def events(_call: Any) -> Any:
+        response = Response.model_construct(id=response_id, output=[call], usage=None)
+        yield ResponseCompletedEvent.model_construct(
+            response=response, sequence_number=0, type="response.completed"
+        )
+
+    return events
 
 
 @pytest.mark.parametrize("where", ["agent", "provider", "run"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from agents import Agent, RunConfig, SQLiteSession
+from agents.extensions.memory import AdvancedSQLiteSession
 from agents.memory import is_openai_responses_compaction_aware_session
 from agents.run_config import CallModelData, ModelInputData
 from agents.testing import ScriptedModel
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from loopguard_core.tokens import chars_estimate
 from loopguard_openai_agents import LoopGuardHooks, TrimmedSession, guarded_run
 
 from .driver import assert_valid
@@ -121,6 +123,33 @@ def test_items_that_are_not_read_pass_through_unedited() -> None:
     assert kept[0] is head
     assert len(kept) < len(items)
     assert any(item is reference for item in read(items, 40))
+
+
+def test_the_newest_compaction_stays_wherever_it_stands() -> None:
+    """It stands for all that was before it, and comes behind the messages that were kept whole."""
+    older, newer = ({"type": "compaction", "id": i, "encrypted_content": "x"} for i in "ab")
+    items = [user("1"), older, *turn(0), user("2"), newer, *[x for n in range(5) for x in turn(n)]]
+    for max_tokens in range(1, 12):
+        kept = read(items, max_tokens)
+        assert any(item is newer for item in kept)
+        assert not any(item is older for item in kept)
+    assert all(a is b for a, b in zip(read(items, 100), items, strict=True))
+
+
+def test_what_is_not_read_is_priced_by_all_of_its_text() -> None:
+    """A long string costs what it is long, in an item, in a hosted call, and in a tool's words."""
+    long = "word " * 8_000
+    hosted = {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}", "output": long}
+    for item in (hosted, {"type": "mcp_list_tools", "id": "l", "tools": [{"description": long}]}):
+        session = TrimmedSession(
+            ListSession([item, *turn(0)]), max_tokens=2_000, estimate=chars_estimate
+        )
+        assert item not in asyncio.run(session.get_items())
+    search, _ = search_tool(description_override=long)
+    hooks = LoopGuardHooks(max_tokens=10_100, estimate=chars_estimate)
+    given = ModelInputData([x for n in range(20) for x in turn(n)], None)
+    left = hooks.trim_input(CallModelData(given, Agent(name="a", tools=[search]), None)).input
+    assert len(left) < len(given.input)
 
 
 def test_a_hosted_call_stays_behind_its_reasoning() -> None:
@@ -258,9 +287,10 @@ def test_a_guarded_run_trims_behind_the_users_own_filter() -> None:
     assert call.input[-1] == items[-1]
 
 
-def test_a_session_is_trimmed_where_a_run_reads_it() -> None:
+@pytest.mark.parametrize("kind", [SQLiteSession, AdvancedSQLiteSession])
+def test_a_session_is_trimmed_where_a_run_reads_it(kind: Any) -> None:
     """The runner takes a trimmed session as any other, and what it stores stays whole."""
-    inner = SQLiteSession("s")
+    inner = kind(session_id="s", **({"create_tables": True} if kind is not SQLiteSession else {}))
     session = TrimmedSession(inner, max_tokens=6, estimate=one_each)
     model = ScriptedModel(saying(*[f"answer {n}" for n in range(9)]))
     for n in range(9):

@@ -8,10 +8,13 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import BaseTool, tool
 
 from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_core.agent import ShaperPolicy, ToolHygiene
 from loopguard_langchain import (
+    ContextShaper,
     LoopGuardCallbackHandler,
     LoopGuardMiddleware,
     ThreadTrimmer,
+    ToolHygieneMiddleware,
     guard_tools,
 )
 
@@ -45,3 +48,17 @@ def guard_own_tools(tools: list[BaseTool]) -> list[BaseTool]:
 def trim(messages: list[BaseMessage]) -> list[BaseMessage]:
     """The trimmer is a Runnable from messages to messages."""
     return list(ThreadTrimmer(max_tokens=1000).invoke(messages))
+
+
+def shape(model: BaseChatModel) -> None:
+    """Long threads are shaped, and tools get clean calls."""
+    shaper = ContextShaper(
+        policy=ShaperPolicy.for_context(128_000),
+        summarizer=model,
+        max_result_bytes=8_000,
+        transclude=True,
+        on_fold=lambda fold: print(fold.summary),
+    )
+    hygiene = ToolHygieneMiddleware(hygiene=ToolHygiene(validate_schema="off", encode=None))
+    agent = create_agent(model, [search], middleware=[shaper, hygiene])
+    print(agent.invoke({"messages": [HumanMessage("Hello")]})["expanded_reply"])

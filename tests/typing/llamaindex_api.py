@@ -7,13 +7,20 @@ from llama_index.core.llms import LLM
 from llama_index.core.tools import BaseTool, FunctionTool
 
 from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_core.agent import ShaperPolicy, Slots
+from loopguard_core.agent.thread_shaping import FoldRecord
+from loopguard_core.agent.tool_hygiene import ToolHygiene
 from loopguard_llamaindex import (
+    ContextShaper,
     GuardedFunctionAgent,
     GuardedLLM,
     GuardedReActAgent,
     LoopGuardMemory,
     LoopGuardMixin,
+    Transcluding,
+    expanded,
     guard_tools,
+    prepare_tools,
 )
 
 guard = LoopGuard(policy=Policy(on_halt="raise"))
@@ -46,3 +53,28 @@ def own_tools(memory: LoopGuardMemory) -> list[BaseTool]:
     """Tools are guarded alone, or together with a memory."""
     tools: list[BaseTool] = [FunctionTool.from_defaults(search)]
     return [*guard_tools([search], guard=guard), *memory.guard_tools(tools)]
+
+
+async def summarize(prompt: str) -> str:
+    """Write a summary."""
+    return prompt[:100]
+
+
+class ShowingAgent(Transcluding, FunctionAgent):
+    """An agent that nobody guards, whose answers show results whole."""
+
+
+async def shaped(llm: LLM) -> FoldRecord:
+    """A history is shortened and folded, results are checked, cut and shown whole."""
+    policy = ShaperPolicy.for_context(32_000)
+    own = ContextShaper(policy=policy, summarizer=summarize, on_fold=print)
+    shaper = ContextShaper(policy=policy, summarizer=llm, max_result_bytes=4_000, transclude=True)
+    memory = LoopGuardMemory.from_defaults(shaper=shaper)
+    tools = prepare_tools([search], hygiene=ToolHygiene(), max_result_bytes=4_000, transclude=True)
+    model = GuardedLLM(llm=llm, shaper=own)
+    agent = GuardedFunctionAgent(tools=tools, llm=model, transclude=True)
+    print(await agent.run("Hello", memory=memory))
+    handler = ShowingAgent(llm=llm, tools=prepare_tools([search], slots=Slots())).run("Hello")
+    shown: str = await expanded(str(await handler), handler.ctx)
+    print(shown)
+    return memory.folds[0]

@@ -17,16 +17,21 @@ from agents import (
 )
 
 from loopguard_core import LoopDetected, LoopGuard, Policy
+from loopguard_core.agent import ShaperPolicy, ToolHygiene
 from loopguard_openai_agents import (
     AgentLoopDetected,
+    ContextShaper,
     GuardedModel,
     LoopGuardHooks,
+    ShapedSession,
     TrimmedSession,
+    expanded_output,
     guard_agent,
     guarded_run,
     guarded_run_streamed,
     guarded_run_sync,
     halted_by,
+    prepare_tools,
 )
 
 guard = LoopGuard(policy=Policy(on_block="ask"))
@@ -76,3 +81,14 @@ async def with_hooks(agent: Agent[None], tools: list[Tool], model: Model) -> Non
     except LoopDetected as stopped:
         print(stopped.verdict.reason)
     print(len(hooks.runs))
+
+
+async def shaped(agent: Agent[None], model: Model) -> None:
+    """Long threads are shaped, their folds are stored, and tools get clean calls."""
+    policy = ShaperPolicy.for_context(128_000, reserve_pct=20)
+    shaper = ContextShaper(policy=policy, summarizer=model, transclude=True)
+    session: Session = ShapedSession(SQLiteSession("user"), shaper=shaper)
+    agent = agent.clone(tools=prepare_tools(agent.tools, hygiene=ToolHygiene()))
+    config = RunConfig(call_model_input_filter=shaper)
+    result = await Runner.run(agent, "Hello", session=session, run_config=config)
+    print(expanded_output(result))

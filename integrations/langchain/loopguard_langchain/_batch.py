@@ -15,10 +15,12 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-__all__ = ["Batch", "newest_batch", "newest_person"]
+from ._convert import COMPACTED
 
-# On what LangChain's own middleware writes in a person's place, as a summary.
-_MADE_BY: Final = "lc_source"
+__all__ = ["Batch", "head_of", "newest_batch", "newest_person"]
+
+# On what is written in a person's place, as a summary: by LangChain's own middleware, and by ours.
+_MADE_BY: Final = frozenset({"lc_source", COMPACTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,19 @@ class Batch:
         return [*self.open_calls, *broken]
 
 
+def head_of(messages: Sequence[BaseMessage]) -> str | None:
+    """Return what a thread begins with: another one once it was rewritten, None without one."""
+    if not messages:
+        return None
+    folds = messages[0].additional_kwargs.get(COMPACTED)
+    return f"{messages[0].id} {folds}" if folds else messages[0].id
+
+
 def newest_person(messages: Sequence[BaseMessage]) -> int | None:
     """Return the index of the newest message of a person, None without one."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, HumanMessage) and _MADE_BY not in message.additional_kwargs:
+        if isinstance(message, HumanMessage) and _MADE_BY.isdisjoint(message.additional_kwargs):
             return index
     return None
 

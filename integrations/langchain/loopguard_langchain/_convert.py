@@ -33,13 +33,16 @@ from ._results import result_of
 if TYPE_CHECKING:
     from ._content import Content
 
-__all__ = ["NATIVE", "PINNED", "NeutralThread", "result_of"]
+__all__ = ["COMPACTED", "NATIVE", "PINNED", "NeutralThread", "result_of"]
 
 NATIVE: Final = "langchain"
 """The key under which a neutral message carries the message it was made from."""
 
 PINNED: Final = "loopguard_pinned"
 """Set to True in a message's `additional_kwargs`, it keeps the message from being trimmed."""
+
+COMPACTED: Final = "loopguard_compacted"
+"""In a message's `additional_kwargs`, it marks the summary of a fold, and counts the folds."""
 
 
 class NeutralThread(Sequence[Message]):
@@ -116,6 +119,8 @@ class NeutralThread(Sequence[Message]):
             part["group"] = index
             if _is_pinned(native):
                 part["pinned"] = True
+            if COMPACTED in native.additional_kwargs:
+                part["compacted"] = True
         return parts
 
     def _convert(self, native: BaseMessage, index: int) -> list[Message]:

@@ -22,7 +22,7 @@ from loopguard_core import GuardedRun, LoopGuard
 from loopguard_core.errors import checked
 
 from ._asking import asking
-from ._batch import newest_person
+from ._batch import head_of, newest_person
 from ._convert import NeutralThread
 from ._state import GuardedState, going_on, record_in
 from ._step import ModelStep
@@ -90,8 +90,8 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
             return {"loopguard": going_on(record)} if "halted" in record else None
         run = self._run(record)
         run.begin_turn(NeutralThread(messages[:place]))
-        head = messages[0].id if messages else None
-        return {"loopguard": {"run": run.snapshot(), "turn": turn, "head": head}}
+        began = {"run": run.snapshot(), "turn": turn, "head": head_of(messages)}
+        return {"loopguard": began}
 
     @override
     async def abefore_agent(

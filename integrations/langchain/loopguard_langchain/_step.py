@@ -18,7 +18,7 @@ from loopguard_core import Action, LoopDetected, Verdict
 from loopguard_core.guard.guidance import halt_text, unexecuted_text, verdict_record
 
 from ._asking import refused
-from ._batch import newest_batch
+from ._batch import head_of, newest_batch
 from ._judging import Judging
 from ._replies import Replies, Reply
 from ._results import result_of
@@ -63,7 +63,7 @@ class ModelStep:
         self._record = record
         self._history: Sequence[BaseMessage] = request.state["messages"]
         self._turn = record["turn"] if record else None
-        self._head = self._history[0].id if self._history else None
+        self._head = head_of(self._history)
         self._sent = Sent(request)
         self._replies = Replies(run, self._sent, self._history)
         self._judging = Judging(policy, run, self._sent)

@@ -19,10 +19,12 @@ from ._content import result_of
 from ._convert import NeutralThread
 from ._drafts import draft_of
 from ._llm import GuardedLLM
+from ._raw_arguments import with_gated_arguments
 from ._reply import watching
-from ._state import RunState, load_state, save_state
+from ._state import RunState, after_folding, load_state, save_state
 from ._step import AgentStep
 from ._tools import GuardedTool, guard_tools
+from ._transclusion import Transcluding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,15 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["GuardedFunctionAgent", "GuardedReActAgent", "LoopGuardMixin"]
 
 
-if TYPE_CHECKING:
-    from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent as _Agent
-else:
-    # A workflow lists its members five times a step, and walks a class once for each way that leads
-    # to it: with the agent's class above both parents that cost more than the guard's verdicts.
-    _Agent = object
-
-
-class LoopGuardMixin(_Agent):
+class LoopGuardMixin(Transcluding):
     """Keeps an agent from going round; put it before the agent's own class.
 
         class MyAgent(LoopGuardMixin, FunctionAgent): ...
@@ -65,6 +59,7 @@ class LoopGuardMixin(_Agent):
 
     Args:
         guard: What to watch for and what to do about it.
+        transclude: As in `Transcluding`.
     """
 
     guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
@@ -101,9 +96,10 @@ class LoopGuardMixin(_Agent):
             if not isinstance(self.llm, GuardedLLM):  # it was exchanged
                 self.llm = GuardedLLM.around(self.llm, self.guard)
             with watching(reply):
-                return await super(LoopGuardMixin, self).take_step(  # type: ignore[safe-super]  # the agent's
+                output = await super(LoopGuardMixin, self).take_step(
                     ctx, [*llm_input], offered, memory
                 )
+            return with_gated_arguments(output, offered)
 
         workflow = cast("Context", ctx)  # what an agent is given in all that it runs in
 
@@ -173,4 +169,5 @@ async def _state_of_run(
     thread = [message for message in llm_input if message.role != MessageRole.SYSTEM]
     history = NeutralThread(thread[:-1]) if known is None else ()
     state.begin_turn(history, NeutralThread(thread[-1:]))
+    await after_folding(ctx.store, state)
     return state

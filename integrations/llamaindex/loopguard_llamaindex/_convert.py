@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 
     from ._content import Content, Requested
 
-__all__ = ["NATIVE", "PINNED", "NeutralThread", "reply_parts"]
+__all__ = ["COMPACTED", "NATIVE", "PINNED", "NeutralThread", "is_compacted", "reply_parts"]
 
 NATIVE: Final = "llamaindex"
 """The key under which a neutral message carries the message it was made from."""
 
 PINNED: Final = "loopguard_pinned"
 """Set to True in a message's `additional_kwargs`, it keeps the message from being trimmed."""
+
+COMPACTED: Final = "loopguard_compacted"
+"""True in the `additional_kwargs` of a message that stands for earlier ones, as their summary."""
 
 _ASSISTANTS: Final = (MessageRole.ASSISTANT, MessageRole.CHATBOT, MessageRole.MODEL)
 _SYSTEMS: Final = (MessageRole.SYSTEM, MessageRole.DEVELOPER)
@@ -109,6 +112,8 @@ class NeutralThread(Sequence[Message]):
             part["group"] = index
             if _is_pinned(native):
                 part["pinned"] = True
+            if is_compacted(native):
+                part["compacted"] = True
         return parts
 
     def _convert(self, native: ChatMessage, index: int) -> list[Message]:
@@ -193,3 +198,8 @@ def _priced(message: Message, content: Content) -> Message:
 
 def _is_pinned(native: ChatMessage) -> bool:
     return native.additional_kwargs.get(PINNED) is True
+
+
+def is_compacted(native: ChatMessage) -> bool:
+    """Return True if *native* is the summary of a fold."""
+    return native.additional_kwargs.get(COMPACTED) is True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from llama_index.core.llms import MessageRole
@@ -9,7 +10,7 @@ from llama_index.core.llms import MessageRole
 from ._convert import NeutralThread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from llama_index.core.llms import ChatMessage
 
@@ -25,10 +26,15 @@ class HistoryReading:
 
     Args:
         guard: Starts the run.
+
+    Attributes:
+        is_folding: True while a reading folds the history.
     """
 
     def __init__(self, guard: LoopGuard) -> None:
         self._run = guard.start_run()
+        self._told: set[str] = set()
+        self.is_folding = False
         self.forget()
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -38,6 +44,27 @@ class HistoryReading:
         """Forget the views, after the history was replaced."""
         self._compared = NeutralThread(())
         self._sent = NeutralThread((), as_sent=True)
+
+    def compacted(self, messages: Sequence[ChatMessage]) -> None:
+        """Take note that the history is *messages* now, of which a summary stands for a part."""
+        self.forget()
+        self._compared.extend(messages)
+        self._run.context_compacted()
+
+    @contextmanager
+    def folding(self) -> Iterator[None]:
+        """Mark that one reading folds the history; others at the same time do not."""
+        self.is_folding = True
+        try:
+            yield
+        finally:
+            self.is_folding = False
+
+    def tells_once(self, what: str) -> bool:
+        """Return True if this was not told yet."""
+        is_new = what not in self._told
+        self._told.add(what)
+        return is_new
 
     def as_sent(self, messages: Sequence[ChatMessage]) -> NeutralThread:
         """Return *messages* as they are priced."""

@@ -12,6 +12,7 @@ from typing_extensions import override
 from loopguard_core import LoopGuard
 
 from ._reply import WatchedReply, reply_underway
+from ._shaper import ContextShaper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,10 +44,13 @@ class GuardedLLM(FunctionCallingLLM):
     Args:
         llm: The model that is asked; every endpoint is passed on to it.
         guard: What to watch for. Of the policy, only `on_cut` and `disabled_detectors` count.
+        shaper: Shortens the messages that are sent, also those of a run that goes on; None sends
+            them as they are. A guarded agent whose model is a `GuardedLLM` uses it likewise.
     """
 
     llm: SerializeAsAny[LLM]
     guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
+    shaper: ContextShaper | None = Field(default=None, exclude=True)
 
     @classmethod
     def around(cls, llm: LLM, guard: LoopGuard) -> GuardedLLM:
@@ -189,7 +193,9 @@ class GuardedLLM(FunctionCallingLLM):
 
     def _reply(self) -> WatchedReply:
         """Return the watch of the agent that asks, or a new one."""
-        return reply_underway() or WatchedReply(self.guard.start_run().watch_reply())
+        reply = reply_underway() or WatchedReply(self.guard.start_run().watch_reply())
+        reply.shaper = self.shaper
+        return reply
 
 
 def _with_history(reply: WatchedReply, given: dict[str, Any]) -> dict[str, Any]:

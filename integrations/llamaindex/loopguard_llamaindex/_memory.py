@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.memory.chat_memory_buffer import (
     DEFAULT_TOKEN_LIMIT,
     DEFAULT_TOKEN_LIMIT_RATIO,
 )
-from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY, BaseChatStoreMemory
+from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY
 from llama_index.core.storage.chat_store import BaseChatStore, SimpleChatStore
 from llama_index.core.storage.chat_store.loading import load_chat_store
-from pydantic import Field, PrivateAttr, field_serializer
+from pydantic import Field, field_serializer
 from typing_extensions import override
 
 from loopguard_core import Action, LoopDetected, LoopGuard, Verdict
-from loopguard_core.message import activity_of
 from loopguard_core.thread import Trimmer
 
-from ._history import HistoryReading
+from ._convert import NeutralThread
+from ._fitting import fitting
+from ._folding_memory import FoldingMemory
 from ._state import keeper_in, load_state
 from ._tool_runs import store_underway
 from ._tools import guard_tools
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
     from loopguard_core.tokens import Estimator
 
+    from ._shaper import ContextShaper
+
 __all__ = ["LoopGuardMemory"]
 
-_LOGGER: Final = logging.getLogger("loopguard")
 _STEP_MESSAGES: Final[int] = Trimmer.model_fields["step_messages"].default
 
 
-class LoopGuardMemory(BaseChatStoreMemory):
+class LoopGuardMemory(FoldingMemory):
     """A memory that keeps everything, and reads what fits.
 
         memory = LoopGuardMemory.from_defaults(token_limit=8_000)
@@ -66,13 +67,20 @@ class LoopGuardMemory(BaseChatStoreMemory):
             on the machine, else by characters. Not saved either.
         step_messages: What is left out grows by that many neutral messages at a time, so that
             prompts keep beginning alike and a provider's cache works.
+        shaper: What shortens the history before it is trimmed, which then is the last resort; its
+            `policy` has a budget of its own. A fold replaces a part of what is stored, in one
+            write, by a summary with `additional_kwargs={"loopguard_compacted": True}`; if the
+            history changed while it was summarised nothing is written. A summariser that fails is
+            logged, and the history is read without a fold. Not saved with the memory: LlamaIndex
+            saves and loads a context that it is given for a further run, and what is not saved is
+            gone then. `await ctx.store.set("memory", None)` and `run(..., ctx=ctx, memory=memory)`
+            give it the memory itself.
+        folds: The record of each fold, oldest first, for as long as a summary is in the history.
     """
 
     token_limit: int = Field(ge=1)
-    guard: LoopGuard = Field(default_factory=LoopGuard, exclude=True)
     estimate: Callable[..., float] | None = Field(default=None, exclude=True)
     step_messages: int = Field(default=_STEP_MESSAGES, ge=1)
-    _reading: HistoryReading = PrivateAttr()
 
     @field_serializer("chat_store")
     @override
@@ -85,12 +93,6 @@ class LoopGuardMemory(BaseChatStoreMemory):
             for key, messages in chat_store.store.items()
         }
         return {"store": saved, "class_name": chat_store.class_name()}
-
-    @override
-    def model_post_init(self, context: Any, /) -> None:
-        """Begin to read."""
-        super().model_post_init(context)
-        self._reading = HistoryReading(self.guard)
 
     @classmethod
     @override
@@ -109,22 +111,27 @@ class LoopGuardMemory(BaseChatStoreMemory):
         token_limit: int | None = None,
         guard: LoopGuard | None = None,
         estimate: Estimator | None = None,
+        shaper: ContextShaper | None = None,
         **kwargs: Any,
     ) -> Self:
         """Make a memory as `ChatMemoryBuffer.from_defaults` does.
 
         Args:
             chat_history: What is in it; replaces what *chat_store* holds under the key.
-            llm: Without *token_limit*, three quarters of its context window are the budget.
+            llm: Without *token_limit*, three quarters of its context window are the budget;
+                without both, that of *shaper*.
             chat_store: Where messages are kept; None keeps them in memory.
             chat_store_key: Under which key.
             token_limit: The budget.
             guard: None is `LoopGuard()`.
             estimate: As in the class.
+            shaper: As in the class.
             **kwargs: Further fields of the class.
         """
         if token_limit is None and llm is not None:
             token_limit = int(llm.metadata.context_window * DEFAULT_TOKEN_LIMIT_RATIO)
+        if token_limit is None and shaper is not None and shaper.policy.budget_tokens > 0:
+            token_limit = shaper.policy.budget_tokens
         store = SimpleChatStore() if chat_store is None else chat_store
         if chat_history is not None:
             store.set_messages(chat_store_key, chat_history)
@@ -134,6 +141,7 @@ class LoopGuardMemory(BaseChatStoreMemory):
             token_limit=DEFAULT_TOKEN_LIMIT if token_limit is None else token_limit,
             guard=guard or LoopGuard(),
             estimate=estimate,
+            shaper=shaper,
             **kwargs,
         )
 
@@ -168,7 +176,10 @@ class LoopGuardMemory(BaseChatStoreMemory):
             LoopDetected: The thread goes round, and the policy halts.
         """
         messages = self.chat_store.get_messages(self.chat_store_key, **kwargs)
-        return self._read(messages, initial_token_count, self._reading.judge(messages))
+        verdict = _going_on(self._reading.judge(messages))
+        if not kwargs:  # what is read with them may not be all of it, and a fold replaces all
+            messages = self._folded(messages, initial_token_count)
+        return self._read(messages, initial_token_count, verdict)
 
     @override
     async def aget(
@@ -176,20 +187,10 @@ class LoopGuardMemory(BaseChatStoreMemory):
     ) -> list[ChatMessage]:
         """Return the history that fits; see `get`."""
         messages = await self.chat_store.aget_messages(self.chat_store_key, **kwargs)
-        verdict = await self._judge(messages)
+        verdict = _going_on(await self._judge(messages))
+        if not kwargs:  # what is read with them may not be all of it, and a fold replaces all
+            messages = await self._afolded(messages, initial_token_count)
         return self._read(messages, initial_token_count, verdict)
-
-    @override
-    def set(self, messages: list[ChatMessage]) -> None:
-        """Replace the history."""
-        super().set(messages)
-        self._reading.forget()
-
-    @override
-    async def aset(self, messages: list[ChatMessage]) -> None:
-        """Replace the history."""
-        await super().aset(messages)
-        self._reading.forget()
 
     async def _judge(self, messages: Sequence[ChatMessage]) -> Verdict:
         """Judge the run underway and the history; in a guarded agent that is done already."""
@@ -206,33 +207,27 @@ class LoopGuardMemory(BaseChatStoreMemory):
     def _read(
         self, messages: Sequence[ChatMessage], beside: int, verdict: Verdict
     ) -> list[ChatMessage]:
-        if verdict.action is Action.HALT:
-            raise LoopDetected(verdict)
-        fitting = self._fit(messages, max(1, self.token_limit - beside))
+        read = self._fit(messages, beside)
         if verdict.guidance:
-            fitting.append(ChatMessage(role=MessageRole.USER, content=verdict.guidance))
-        return fitting
+            read.append(ChatMessage(role=MessageRole.USER, content=verdict.guidance))
+        return read
 
-    def _fit(self, messages: Sequence[ChatMessage], budget: int) -> list[ChatMessage]:
-        thread = self._reading.as_sent(messages)
+    def _fit(self, messages: Sequence[ChatMessage], beside: int) -> list[ChatMessage]:
+        if self.shaper is None:
+            thread = self._reading.as_sent(messages)
+        else:
+            shaped = self.shaper.sent(messages, beside_tokens=beside)
+            thread = NeutralThread(shaped, as_sent=True)
         trimmer = Trimmer(
-            max_tokens=budget, estimate=self.estimate, step_messages=self.step_messages
+            max_tokens=max(1, self.token_limit - beside),
+            estimate=self.estimate,
+            step_messages=self.step_messages,
         )
-        plan = trimmer.plan(thread, pinned=thread.pins)
-        if plan.over_budget:
-            _LOGGER.warning("a history needs %d tokens, its budget is %d", plan.tokens, budget)
-        kept = {thread.native_at(position) for positions in plan.kept for position in positions}
-        cut = {thread.native_at(position): part for position, part in plan.replaced.items()}
-        # A history of nothing but results without a call holds nothing to send; no model takes an
-        # empty one either, so it is left to whoever made it.
-        return [_cut(messages[at], cut.get(at)) for at in sorted(kept)] or list(messages)
+        return fitting(thread, trimmer)
 
 
-def _cut(native: ChatMessage, part: Mapping[str, object] | None) -> ChatMessage:
-    """Return *native*, or a copy with the result that *part* holds."""
-    activity = activity_of(part) if part is not None else None
-    if activity is None:
-        return native
-    others = [block for block in native.blocks if not isinstance(block, TextBlock)]
-    blocks = [TextBlock(text=str(activity.result)), *others]
-    return native.model_copy(update={"blocks": blocks})
+def _going_on(verdict: Verdict) -> Verdict:
+    """Return a verdict with which reading goes on."""
+    if verdict.action is Action.HALT:
+        raise LoopDetected(verdict)
+    return verdict

@@ -22,6 +22,7 @@ from loopguard_core import Action, GuardedReply
 from loopguard_core.guard.guidance import append_guidance
 
 from ._content import read_message
+from ._shaper import ContextShaper
 
 __all__ = ["CutReply", "WatchedReply", "reply_underway", "watching", "with_note"]
 
@@ -44,12 +45,14 @@ class WatchedReply:
             reply there.
         behind: Notes that are sent behind the results of the calls with these ids.
         extra: What is sent behind all other messages.
+        shaper: Shortens what is sent; None sends it as it is.
     """
 
     watch: GuardedReply
     raises: bool = False
     behind: Mapping[str, str] = field(default_factory=dict)
     extra: Sequence[ChatMessage] = ()
+    shaper: ContextShaper | None = None
     thought: str = ""
     _said: str = ""
     _arguments: dict[int, str] = field(default_factory=dict)
@@ -62,7 +65,7 @@ class WatchedReply:
 
     def sent(self, messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return what the model is sent; *messages* and what they hold are not changed."""
-        sent = list(messages)
+        sent = list(messages) if self.shaper is None else self.shaper.sent(messages)
         for call_id, note in self.behind.items():
             place = _place_of(call_id, sent)
             if place is None:  # a protocol whose results have no ids

@@ -16,9 +16,19 @@ from loopguard_core.message import activity_of
 if TYPE_CHECKING:
     from workflows.context.state_store import StateStore
 
-__all__ = ["Keeper", "RunLog", "RunState", "keeper_in", "load_state", "save_state"]
+__all__ = [
+    "Keeper",
+    "RunLog",
+    "RunState",
+    "after_folding",
+    "keeper_in",
+    "load_state",
+    "note_compaction",
+    "save_state",
+]
 
 _KEY: Final = "loopguard"
+_FOLDED_KEY: Final = "loopguard_folded"
 _SAVED: Final = {"type", "text", "meta", "call_id", "is_error"}
 _REMEMBERED: Final = 128
 """How many messages of a log stay readable: as many as a reply is compared with."""
@@ -205,6 +215,32 @@ async def save_state(store: StateStore[Any], state: RunState) -> None:
     """Keep *state*, so that the next step and a saved context go on with it."""
     if not state.is_held:
         await store.set(_KEY, state)
+
+
+async def note_compaction(store: StateStore[Any], guard: LoopGuard) -> None:
+    """Take note that the history was folded, for the run that *store* belongs to.
+
+    A run that goes on is told at once; one that is about to begin a turn, which forgets what was
+    before, when it has.
+
+    Args:
+        store: The run's store.
+        guard: What a run that was saved goes on with here.
+    """
+    saved = await store.get(_KEY, default=None)
+    if saved is None or await store.get("num_iterations", default=0) == 0:
+        await store.set(_FOLDED_KEY, True)
+        return
+    state = saved if isinstance(saved, RunState) else RunState(guard, dict(saved.items()))
+    state.run.context_compacted()
+    await store.set(_KEY, state)
+
+
+async def after_folding(store: StateStore[Any], state: RunState) -> None:
+    """Tell a run that has just begun a turn whether its history was folded for it."""
+    if await store.get(_FOLDED_KEY, default=False):
+        await store.set(_FOLDED_KEY, False)
+        state.run.context_compacted()
 
 
 def _bare(message: Message) -> Message:

@@ -19,7 +19,7 @@ from loopguard_core.guard.guidance import nudge_text
 from ._asking import ask_person, question_id
 from ._content import result_of
 from ._reply import with_note
-from ._state import RunState, keeper_in, load_state, save_state
+from ._state import RunState, after_folding, keeper_in, load_state, save_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,8 +207,10 @@ async def _state_of_turn(store: StateStore[Any], guard: LoopGuard) -> RunState:
     known = state.turn if state is not None else None
     if state is None or known is None:
         state = RunState(guard)
+        await after_folding(store, state)
     elif known["run"] != run_id and steps <= known["steps"] and not state.waiting:
         state.begin_turn((), ())
+        await after_folding(store, state)
     state.turn = {"run": run_id, "steps": steps}
     await save_state(store, state)
     return state

@@ -1,27 +1,22 @@
-"""Guarded copies of tools: blocked calls are answered, warnings appended, persons asked.
-
-A copy is an instance of a subclass of its tool's own class, with the same attributes: the
-framework looks at the class before it injects a context, and at many attributes.
-"""
+"""Guarded copies of tools: blocked calls are answered, warnings appended, persons asked."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool, ToolOutput
-from llama_index.core.tools.types import adapt_to_async_tool
+from llama_index.core.tools import AsyncBaseTool, BaseTool, ToolOutput
 from typing_extensions import override
 from workflows.runtime.types.results import WaitingForEvent
 
 from loopguard_core import LoopGuard
 
 from ._asking import refusal
+from ._tool_copies import as_tool, copy_of, given_by_model, marked
 from ._tool_runs import RunByHand, tool_run_underway
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 __all__ = ["GuardedTool", "guard_tools"]
 
@@ -53,7 +48,8 @@ def guard_tools(
     """
     guard = guard or LoopGuard()
     by_hand = RunByHand(guard)
-    return [_guarded(tool, guard, by_hand) for tool in tools]
+    beside = {"_guard": guard, "_by_hand": by_hand}
+    return [copy_of(as_tool(tool), GuardedTool, beside) for tool in tools]
 
 
 class GuardedTool(AsyncBaseTool):
@@ -73,7 +69,7 @@ class GuardedTool(AsyncBaseTool):
         if why is not None:
             return refusal(name, arguments, why)
         try:
-            with self._underway():
+            with marked(_UNDERWAY, self):
                 output = call(*args, **kwargs)
         except Exception as error:  # of the tool, which may raise anything; it goes on
             self._by_hand.fail_now(name, arguments, error)
@@ -92,7 +88,7 @@ class GuardedTool(AsyncBaseTool):
         if why is not None:
             return refusal(name, arguments, why)
         try:
-            with self._underway():
+            with marked(_UNDERWAY, self):
                 output = await acall(*args, **kwargs)
         except WaitingForEvent:
             await run.wait(name, arguments)
@@ -106,28 +102,7 @@ class GuardedTool(AsyncBaseTool):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[str, dict[str, Any]]:
         """Return the name and what the model asked for, without what the framework injects."""
-        injected = self.ctx_param_name if isinstance(self, FunctionTool) else None
-        given = {key: value for key, value in kwargs.items() if key != injected}
+        given = given_by_model(self, kwargs)
         if args:
             given["args"] = list(args)
         return self.metadata.get_name(), given
-
-    @contextmanager
-    def _underway(self) -> Iterator[None]:
-        """Mark that the tool runs: one half of many tools runs the other half, which is no call."""
-        token = _UNDERWAY.set(self)
-        try:
-            yield
-        finally:
-            _UNDERWAY.reset(token)
-
-
-def _guarded(tool: BaseTool | Callable[..., Any], guard: LoopGuard, by_hand: RunByHand) -> BaseTool:
-    known = tool if isinstance(tool, BaseTool) else FunctionTool.from_defaults(tool)
-    inner = adapt_to_async_tool(known)
-    kind = type(inner)
-    beside = {"_guard": guard, "_by_hand": by_hand, "__module__": kind.__module__}
-    guarded = type(f"Guarded{kind.__name__}", (GuardedTool, kind), beside)
-    copy: BaseTool = object.__new__(guarded)
-    copy.__dict__.update(vars(inner))
-    return copy

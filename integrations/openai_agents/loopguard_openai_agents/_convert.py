@@ -16,6 +16,7 @@ from loopguard_core import Message
 from loopguard_core.fingerprint import canonical
 from loopguard_core.guard.guidance import without_guidance
 from loopguard_core.message import activity_of
+from loopguard_core.tokens import written
 
 from ._items import (
     call_in,
@@ -77,7 +78,7 @@ class NeutralThread(Sequence[Message]):
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         if isinstance(index, slice):
             return [self._message(position) for position in range(self._stop)[index]]
-        return self._message(range(self._stop)[index])
+        return self._read.get(index) or self._message(range(self._stop)[index])
 
     @override
     def __iter__(self) -> Iterator[Message]:
@@ -107,7 +108,7 @@ class NeutralThread(Sequence[Message]):
 
     def _called(self, item: object) -> Message:
         hosted = is_hosted(item)
-        call = None if hosted and self._as_sent else call_in(item)
+        call = None if hosted and self._as_sent else call_in(item, as_sent=self._as_sent)
         if call is None:
             return self._opaque(item)
         result = hosted_result(item) if hosted else None
@@ -143,7 +144,7 @@ class NeutralThread(Sequence[Message]):
             name = "system"
         elif self._as_sent and (is_hosted(item) or name in _SAID_BY_MODEL):
             name = "bot"
-        return Message(type=name, text=canonical(content))
+        return Message(type=name, text=written(content) if self._as_sent else canonical(content))
 
     def _response(self, item: object, position: int) -> Message:
         call_id = field(item, "call_id")

@@ -52,7 +52,10 @@ class ToolsEnd:
     ) -> ToolsToFinalOutputResult:
         """Judge what the tools of a turn returned, before the model would be shown it."""
         live = self._runs.of(context)
-        if live.begun and self._runs.guard.policy.on_halt == "end":
+        wants_text = all(
+            _wants_text(result.run_item.agent) for result in results if result.run_item
+        )
+        if live.begun and wants_text and self._runs.guard.policy.on_halt == "end":
             verdict = live.halt[0] if live.halt else self._next_step(live, results)
             if verdict.action is Action.HALT:
                 return ToolsToFinalOutputResult(True, HaltText.of(verdict))
@@ -62,9 +65,12 @@ class ToolsEnd:
     def can_end(agent: Agent[Any], response: ModelResponse, policy: Policy) -> bool:
         """Return True if *agent* can end gracefully after the calls of *response*.
 
-        All of them must be calls of guarded tools, which answer without running.
+        All of them must be calls of guarded tools, which answer without running, and its output
+        must be text, because there is nobody to ask for a value of another type.
         """
         if not isinstance(agent.tool_use_behavior, ToolsEnd) or policy.on_halt != "end":
+            return False
+        if not _wants_text(agent):
             return False
         guarded = {tool.name for tool in agent.tools if is_guarded(tool)}
         calls = [call_in(item) for item in response.output if not is_hosted(item)]
@@ -91,3 +97,7 @@ class ToolsEnd:
         if not final:
             return ToolsToFinalOutputResult(is_final_output=False, final_output=None)
         return ToolsToFinalOutputResult(is_final_output=True, final_output=final[0].output)
+
+
+def _wants_text(agent: Agent[Any]) -> bool:
+    return agent.output_type is None or agent.output_type is str

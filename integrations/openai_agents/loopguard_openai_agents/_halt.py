@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from agents import AgentsException
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 from pydantic import PrivateAttr
 from typing_extensions import override
@@ -80,10 +81,10 @@ def halted_by(result: RunResult | RunResultStreaming) -> Verdict | None:
     return last[0].verdict if last and isinstance(last[0], FinalMessage) else None
 
 
-def message(text: str, call_number: int = 0) -> ResponseOutputMessage:
-    """Return an assistant message that says *text*."""
+def message(text: str) -> ResponseOutputMessage:
+    """Return an assistant message that says *text*; the SDK sends no provider the id it gets."""
     return ResponseOutputMessage(
-        id=f"msg_loopguard_{call_number}",
+        id=FAKE_RESPONSES_ID,
         content=[ResponseOutputText(text=text, type="output_text", annotations=[])],
         role="assistant",
         status="completed",

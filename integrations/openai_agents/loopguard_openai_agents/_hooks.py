@@ -138,7 +138,9 @@ class LoopGuardHooks(RunHooks[Any]):
         """Trim what a model is shown; for `RunConfig.call_model_input_filter`.
 
         Whole exchanges are left out, nothing that is stored is touched, and an input that only
-        continues a conversation that the server keeps is passed on as it is.
+        continues a conversation that the server keeps is passed on as it is. No more is read than
+        what is kept, so a compaction stays where it stands at the head, and elsewhere until its
+        turn comes as for any message; `TrimmedSession` finds it, and so does `pinned`.
         """
         return data.model_data if self._trimmer is None else self._trimmer.trim(data)
 

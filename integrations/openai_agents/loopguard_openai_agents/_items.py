@@ -109,8 +109,13 @@ def is_hosted(item: object) -> bool:
     return kind(item) in _HOSTED_CALLS
 
 
-def call_in(item: object) -> Call | None:
-    """Return the call that *item* is, hosted ones included; None if it is none."""
+def call_in(item: object, *, as_sent: bool = False) -> Call | None:
+    """Return the call that *item* is, hosted ones included; None if it is none.
+
+    Args:
+        item: Any item.
+        as_sent: True leaves arguments that are a text unread.
+    """
     type_name = kind(item)
     if (fields := _LOCAL_CALLS.get(type_name)) is not None:
         call_id = field(item, "call_id") or field(item, "id")
@@ -125,7 +130,7 @@ def call_in(item: object) -> Call | None:
     name = field(item, "name")
     return Call(
         name if isinstance(name, str) else type_name,
-        as_json(arguments),
+        arguments if as_sent and isinstance(arguments, str) else as_json(arguments),
         call_id if isinstance(call_id, str) else None,
     )
 

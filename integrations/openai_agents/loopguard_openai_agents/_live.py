@@ -14,9 +14,10 @@ from loopguard_core import Action, Verdict
 from loopguard_core.guard.guidance import unexecuted_text
 
 from ._convert import NeutralThread
-from ._items import Call, call_in, is_hosted, result_in
+from ._items import Call, call_in, is_hosted
 from ._notes import Note, user_note, with_notes
 from ._replay import judge_hosted, newest_batch, rebuilt
+from ._shaping import summary_at_head
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,7 @@ class LiveRun:
         self.halt: tuple[Verdict, Call | None] | None = None
         """Why the run ends although the calls of its last reply are still to be answered."""
         self._is_delta = False
+        self._summary = ""
         self._sent_ids: Counter[str | None] = Counter()
         self._step: Sequence[object] = ()
         self._ahead = False
@@ -95,6 +97,7 @@ class LiveRun:
         if items is self._step:
             return self._verdict
         self._step = items
+        self._note_fold(items)
         batch, self._is_delta = newest_batch(items, self.calls)
         if self._ahead:
             self._ahead = False
@@ -104,9 +107,9 @@ class LiveRun:
         self._thread = [*self._thread, *self._said, *items] if self._is_delta else list(items)
         self._neutral = NeutralThread(self._thread, before=self._neutral)
         self._said = ()
-        for call, item in batch.results():
+        for call, result in batch.results():
             self._verdict = self.run.observe_result(
-                call.name, call.arguments, result_in(item), call_id=call.key
+                call.name, call.arguments, result, call_id=call.key
             )
             self._note(self._verdict, call.call_id)
             if self._verdict.action is Action.HALT:
@@ -114,6 +117,13 @@ class LiveRun:
         self._verdict = self.run.check_thread(self.thread())
         self._note(self._verdict)
         return self._verdict
+
+    def _note_fold(self, items: Sequence[object]) -> None:
+        """Tell the run that its history was folded, if it begins with another summary now."""
+        summary = summary_at_head(items)
+        if summary and summary != self._summary:
+            self.run.context_compacted()
+        self._summary = summary
 
     def thread(self) -> NeutralThread:
         """Return the thread of the step under way, also where the server keeps most of it."""

@@ -45,9 +45,10 @@ class GuardedModel(Model):
     A streamed reply that does (text, reasoning, arguments of a call) is cut, finished as a
     response has to be, and the model is asked again; a reply that does not stream is read when it
     is complete. A run that has to end does so in the way that `on_halt` says, wherever the verdict
-    comes from. With an `output_type` other than text, `on_halt="end"` raises, because no value
-    can be made up; where the server keeps the conversation it answers, because the server refuses
-    a conversation with open calls.
+    comes from. In two cases `on_halt="end"` does what "answer" does: with an `output_type` other
+    than text, because no value can be made up, and where the server keeps the conversation,
+    because the server refuses one with open calls. Where the model's last answer is no value of
+    the output type, `AgentLoopDetected` is raised.
 
     By itself it reads the run's state from each input anew, and cannot refuse single calls of
     function tools beside others. Hooks make one that works together with them, see

@@ -24,16 +24,33 @@ Approved: TypeAlias = Callable[[Call], bool]
 
 
 class Batch:
-    """The calls of one reply that ran on this side, and the answers they got."""
+    """The calls of one reply that ran on this side, and the answers they got.
 
-    def __init__(self, calls: Sequence[Call], answers: Sequence[object]) -> None:
-        self.calls = calls
+    Args:
+        calls: The calls, in their order.
+        answers: Output items, theirs among them.
+        lost: True if a hand-off was made and its filter took the calls and answers out of the
+            thread.
+    """
+
+    def __init__(
+        self, calls: Sequence[Call], answers: Sequence[object], *, lost: bool = False
+    ) -> None:
+        self._calls = calls
         self._answers = {field(item, "call_id"): item for item in answers}
+        self._lost = lost
 
     def results(self) -> list[tuple[Call, object]]:
-        """Return the calls that were answered, in their own order, and their answers."""
-        found = [(call, self._answers.get(call.call_id)) for call in self.calls]
-        return [(call, item) for call, item in found if item is not None]
+        """Return the calls that were answered, in their own order, and their results.
+
+        A lost call was answered too. One that is alone is the hand-off, which always answers the
+        same; what tools answered beside it nobody knows, and it is taken for something new.
+        """
+        if self._lost:
+            alone = len(self._calls) == 1
+            return [(call, call.name if alone else call.key) for call in self._calls]
+        found = [(call, self._answers.get(call.call_id)) for call in self._calls]
+        return [(call, result_in(item)) for call, item in found if item is not None]
 
 
 def newest_batch(items: Sequence[object], calls: Sequence[Call]) -> tuple[Batch, bool]:
@@ -51,7 +68,7 @@ def newest_batch(items: Sequence[object], calls: Sequence[Call]) -> tuple[Batch,
         elif field(item, "call_id") in open_ids:
             return Batch(calls, answers), False
     answered = [item for item in answers if field(item, "call_id") in open_ids]
-    return Batch(calls, answered), bool(answered)
+    return Batch(calls, answered, lost=not answered), bool(answered)
 
 
 def rebuilt(
@@ -92,9 +109,9 @@ class _Lived:
                 self._run.check_thread(NeutralThread(self._items, stop=position))
                 calls = self._asked(position, stop)
             if end < len(self._items):
-                for call, item in Batch(calls, self._items[stop:end]).results():
+                for call, result in Batch(calls, self._items[stop:end]).results():
                     self._run.observe_result(
-                        call.name, call.arguments, result_in(item), call_id=call.call_id
+                        call.name, call.arguments, result, call_id=call.call_id
                     )
             position = max(end, position + 1)
         return calls

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agents import Handoff, ModelSettings, ModelTracing, Tool, TResponseInputItem
+from agents import (
+    Handoff,
+    ModelBehaviorError,
+    ModelSettings,
+    ModelTracing,
+    Tool,
+    TResponseInputItem,
+)
 from agents.agent_output import AgentOutputSchemaBase
 from openai.types.responses.response_prompt_param import ResponsePromptParam
 
 from loopguard_core import GuardedReply
+
+from ._items import content_of
+
+if TYPE_CHECKING:
+    from openai.types.responses import ResponseOutputMessage
 
 __all__ = ["Asked", "Request"]
 
@@ -38,6 +50,18 @@ class Request:
     def wants_text(self) -> bool:
         """True if the agent's output type is text."""
         return self.output_schema is None or self.output_schema.is_plain_text()
+
+    def takes(self, final: ResponseOutputMessage | None) -> bool:
+        """Return True if a run can end with *final*; None is a text of ours."""
+        if self.output_schema is None or self.wants_text:
+            return True
+        if final is None:
+            return False
+        try:
+            self.output_schema.validate_json(content_of(final.content).text)
+        except ModelBehaviorError:
+            return False
+        return True
 
     def keywords(self) -> dict[str, Any]:
         """Return all arguments by name."""

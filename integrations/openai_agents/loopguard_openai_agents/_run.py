@@ -34,7 +34,11 @@ def guard_agent(agent: Agent[Any], *, guard: LoopGuard = LoopGuard()) -> Agent[A
     The copy is guarded wherever it runs, without hooks of the run. It is the agent to give to
     `RunState.from_json` when a saved run is resumed. A run whose agent has its model as an object
     ends in each of the three `on_halt` ways. Where the model has only a name, `end` works after
-    calls of function tools, and everything else raises.
+    calls of function tools if the output type is text, and everything else raises; `guarded_run`
+    and a model that is an object do without that limit.
+
+    An agent that is used as a tool hides its agent: calls of the tool are guarded, and what runs
+    inside if it was made from a guarded agent, as in `guard_agent(inner).as_tool(...)`.
 
     Args:
         agent: The agent; it is not changed.
@@ -67,7 +71,8 @@ async def guarded_run(
         The runner's result; `halted_by` says whether and why the run was stopped.
 
     Raises:
-        AgentLoopDetected: The policy says `on_halt="raise"`.
+        AgentLoopDetected: The policy says `on_halt="raise"`, or the agent's output type is not
+            text and its model's last answer is no value of it.
         InvalidInputError: *input* is a saved run.
     """
     agent, run_config = _guarded(agent, input, guard, max_tokens, run_config)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
+from ._items import kind
 from ._trim import InputTrimmer
+from ._wrapped_session import WrappedSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from agents import Session, SessionSettings, TResponseInputItem
+    from agents import Session, TResponseInputItem
 
     from loopguard_core.thread import TrimPlan
     from loopguard_core.tokens import Estimator
@@ -17,15 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["TrimmedSession"]
 
 
-class TrimmedSession:
+class TrimmedSession(WrappedSession):
     """A session whose history fits a budget when it is read; what is stored stays whole.
 
         session = TrimmedSession(SQLiteSession("user-1"), max_tokens=8_000)
         result = await Runner.run(agent, "...", session=session)
 
     The oldest exchanges are left out: a reply goes with its calls, their results, and the
-    reasoning in front of them. System messages and a compaction at the head, pinned items, the
-    newest exchange, and if possible the newest message of a person stay. Everything else that
+    reasoning in front of them. System messages at the head, the newest compaction (it stands for
+    all that was said before it, older ones included), pinned items, the newest exchange, and if
+    possible the newest message of a person stay. Everything else that
     *session* can do, this one can do. The new input of a run is not part of the history, nor of
     the budget. A conversation that the server keeps has no session, so nothing of it is rewritten.
 
@@ -48,49 +53,24 @@ class TrimmedSession:
         estimate: Estimator | None = None,
         pinned: Callable[[TResponseInputItem], bool] | None = None,
     ) -> None:
-        self._session = session
+        super().__init__(session)
         self._trimmer = InputTrimmer(max_tokens=max_tokens, estimate=estimate, pinned=pinned)
 
-    @property
-    def session_id(self) -> str:
-        """The id of the session that is wrapped."""
-        return self._session.session_id
-
-    @session_id.setter
-    def session_id(self, value: str) -> None:
-        self._session.session_id = value
-
-    @property
-    def session_settings(self) -> SessionSettings | None:
-        """The settings of the session that is wrapped."""
-        return self._session.session_settings
-
-    @session_settings.setter
-    def session_settings(self, value: SessionSettings | None) -> None:
-        self._session.session_settings = value
-
+    @override
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the newest items that fit, at most *limit* of them before trimming."""
-        return self._trimmer.fitting(await self._session.get_items(limit))
-
-    async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Store *items*."""
-        await self._session.add_items(items)
-
-    async def pop_item(self) -> TResponseInputItem | None:
-        """Remove and return the newest item that is stored."""
-        return await self._session.pop_item()
-
-    async def clear_session(self) -> None:
-        """Remove everything that is stored."""
-        await self._session.clear_session()
+        items = await self._session.get_items(limit)
+        return self._trimmer.fitting(items, kept=_newest_compaction(items))
 
     async def plan(self) -> TrimPlan:
         """Say what reading would keep, and at what price; positions are those of the items."""
-        return self._trimmer.plan(await self._session.get_items())
+        items = await self._session.get_items()
+        return self._trimmer.plan(items, kept=_newest_compaction(items))
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the session has
-        """Return what else the session has, as one that compacts itself does."""
-        if name == "_session":  # a copy that is being made has nothing yet
-            raise AttributeError(name)
-        return getattr(self._session, name)
+
+def _newest_compaction(items: Sequence[TResponseInputItem]) -> tuple[int, ...]:
+    """Return where the newest compaction stands; behind people's messages as often as first."""
+    for position in range(len(items) - 1, -1, -1):
+        if kind(items[position]) == "compaction":
+            return (position,)
+    return ()

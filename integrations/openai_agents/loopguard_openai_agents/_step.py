@@ -114,18 +114,18 @@ class ModelStep:
 
     def _halt(self, said: Sequence[Any], verdict: Verdict) -> Steps:
         """End the run as the policy says; the calls of the last reply are not made any more."""
-        # A conversation that the server keeps can only end with its open calls answered.
-        answers = self._on_halt == "answer" or (
-            self._on_halt == "end" and self._request.is_on_server
-        )
         if self._on_halt == "raise":
             raise AgentLoopDetected(verdict)
+        # A conversation that the server keeps can only end with its open calls answered, and a
+        # value of an output type can only come from the model.
+        only_answers = self._request.is_on_server or not self._request.wants_text
         self._kept += without(said, {call.call_id for call in map(local_call, said) if call})
+        answers = self._on_halt == "answer" or only_answers
         final = (yield from self._last_answer(said, verdict)) if answers else None
-        if final is None and not self._request.wants_text:
-            raise AgentLoopDetected(verdict)  # our words are no value of the agent's output type
+        if not self._request.takes(final):
+            raise AgentLoopDetected(verdict)
         if final is None:
-            ours = message(halt_text(verdict), len(self._kept))
+            ours = message(halt_text(verdict))
             return self._final([FinalMessage.of(ours, verdict)], unheard=ours)
         return self._final([FinalMessage.of(final, verdict)])
 

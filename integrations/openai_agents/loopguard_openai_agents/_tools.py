@@ -124,7 +124,10 @@ def _made(live: LiveRun, call_id: str) -> Call | None:
 
 
 def _ask(guarded: FunctionTool, tool: FunctionTool, watch: _ToolWatch) -> None:
-    """Let the SDK ask a person about a blocked call, and about what the tool asks for itself."""
+    """Let the SDK ask a person about a blocked call, and about what the tool asks for itself.
+
+    Of a tool with such a policy the SDK asks by itself about arguments that are no JSON object.
+    """
     asks = tool.needs_approval
     if asks is True:
         return

@@ -15,23 +15,22 @@ from agents import FunctionTool
 from agents.run_config import CallModelData, ModelInputData
 
 from loopguard_core import Message
-from loopguard_core.fingerprint import canonical
 from loopguard_core.message import activity_of
 from loopguard_core.thread import Trimmer
-from loopguard_core.tokens import default_estimator
+from loopguard_core.tokens import default_estimator, written
 
 from ._convert import NeutralThread
 from ._items import call_in, field, is_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from agents import Agent, TResponseInputItem
 
     from loopguard_core.thread import TrimPlan
     from loopguard_core.tokens import Estimator
 
-__all__ = ["InputTrimmer"]
+__all__ = ["InputTrimmer", "continues"]
 
 _LOGGER: Final = logging.getLogger("loopguard")
 
@@ -59,44 +58,52 @@ class InputTrimmer:
         self._trimmer = Trimmer(max_tokens=max_tokens, estimate=self._estimate)
         self._pinned = pinned
 
-    def plan(self, items: Sequence[TResponseInputItem], reserved: int = 0) -> TrimPlan:
-        """Say what would be kept, by position, if *reserved* tokens are needed for other things."""
+    def plan(
+        self, items: Sequence[TResponseInputItem], *, reserved: int = 0, kept: Iterable[int] = ()
+    ) -> TrimPlan:
+        """Say what would be kept, by position.
+
+        Args:
+            items: The items, oldest first.
+            reserved: The tokens of the budget that are needed for other things.
+            kept: Positions that stay as if they were pinned.
+        """
         room = max(1, self._trimmer.max_tokens - reserved)
         trimmer = self._trimmer.model_copy(update={"max_tokens": room})
         pins = () if self._pinned is None else (i for i, x in enumerate(items) if self._pinned(x))
-        return trimmer.plan(NeutralThread(items, as_sent=True), pinned=pins)
+        return trimmer.plan(NeutralThread(items, as_sent=True), pinned=(*pins, *kept))
 
     def fitting(
-        self, items: list[TResponseInputItem], reserved: int = 0
+        self, items: list[TResponseInputItem], *, reserved: int = 0, kept: Iterable[int] = ()
     ) -> list[TResponseInputItem]:
-        """Return those of *items* that fit, in a new list."""
-        plan = self.plan(items, reserved)
+        """Return those of *items* that fit, in a new list; the arguments are those of `plan`."""
+        plan = self.plan(items, reserved=reserved, kept=kept)
         if plan.over_budget:
             _LOGGER.warning("the newest items need %d tokens, more than the budget", plan.tokens)
         return [
             _cut(items[position], plan.replaced.get(position))
-            for kept in plan.kept
-            for position in kept
+            for positions in plan.kept
+            for position in positions
         ]
 
     def trim(self, data: CallModelData[Any]) -> ModelInputData:
         """Trim a model's input; its instructions and function tools count against the budget."""
         given = data.model_data
-        if _continues(given.input):
+        if continues(given.input):
             return (
                 given  # the server has the rest, and items of such an input must stay as they are
             )
         reserved = self._reserve(given.instructions, data.agent)
-        return ModelInputData(self.fitting(given.input, reserved), given.instructions)
+        return ModelInputData(self.fitting(given.input, reserved=reserved), given.instructions)
 
     def _reserve(self, instructions: str | None, agent: Agent[Any]) -> int:
         tools = [tool for tool in agent.tools if isinstance(tool, FunctionTool)]
-        offered = [canonical([t.name, t.description, t.params_json_schema]) for t in tools]
+        offered = [written([t.name, t.description, t.params_json_schema]) for t in tools]
         texts = [instructions or "", *offered]
         return math.ceil(sum(self._estimate(Message.system(text)) for text in texts if text))
 
 
-def _continues(items: Sequence[object]) -> bool:
+def continues(items: Sequence[object]) -> bool:
     """Return True if *items* begins with an answer to a call that is not in it."""
     first = next((item for item in items if is_output(item) or call_in(item) is not None), None)
     return first is not None and is_output(first)

@@ -1,0 +1,104 @@
+"""Function tools whose arguments are checked first, and whose results take fewer tokens."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Self
+
+from agents import FunctionTool, ToolCallOutputItem
+from typing_extensions import override
+
+from loopguard_core.agent import Slots, ToolDefinition, ToolHygiene
+from loopguard_core.errors import checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agents import RunResultBase, Tool
+    from agents.tool_context import ToolContext
+
+__all__ = ["EncodedResult", "expanded_output", "prepare_tools"]
+
+
+class EncodedResult(str):
+    """A result as the model reads it, with what the tool returned.
+
+    Args:
+        encoded: What the model reads.
+        raw: What the tool returned.
+    """
+
+    __slots__ = ("raw",)
+
+    raw: str
+
+    def __new__(cls, encoded: str, raw: str) -> Self:
+        """Make one; it is a string in every other way."""
+        result = super().__new__(cls, encoded)
+        result.raw = raw
+        return result
+
+    @override
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # as `__new__` has them
+        """Return what a copy is made of."""
+        return str(self), self.raw
+
+
+def prepare_tools(tools: Iterable[Tool], *, hygiene: ToolHygiene | None = None) -> list[Tool]:
+    """Return copies of function tools with checks in front and an encoder behind.
+
+    A call whose arguments are cut off, malformed or against the schema does not run, and its
+    answer says why; loose JSON is mended where that is safe. Results that are text are encoded.
+    Everything else of a tool stays, guardrails included, so `guard_tools` goes with it in either
+    order. Tools that are no function tools come back as they are.
+
+    Args:
+        tools: They are not changed.
+        hygiene: What is checked and how results are written; None is `ToolHygiene()`.
+
+    Raises:
+        InvalidInputError: *hygiene* is something else.
+    """
+    how = checked("hygiene", hygiene, ToolHygiene)
+    return [_prepared(tool, how) if isinstance(tool, FunctionTool) else tool for tool in tools]
+
+
+def expanded_output(result: RunResultBase) -> Any:  # noqa: ANN401 - the SDK's own type
+    """Return the final output with the placeholders of `transclude=True` replaced.
+
+    They stand for what the tools of this run returned, before it was encoded or cut. Session and
+    items keep them. After a run was saved and resumed, results from before are those that the
+    model read.
+
+    Args:
+        result: Of a run; an output that is no text comes back as it is.
+    """
+    output = result.final_output
+    if not isinstance(output, str):
+        return output
+    slots = Slots()
+    for item in result.new_items:
+        if isinstance(item, ToolCallOutputItem) and isinstance(item.output, str):
+            slots.capture(
+                item.output.raw if isinstance(item.output, EncodedResult) else item.output
+            )
+    return slots.expand(output)
+
+
+def _prepared(tool: FunctionTool, hygiene: ToolHygiene) -> FunctionTool:
+    check = hygiene.checks([ToolDefinition(name=tool.name, parameters=tool.params_json_schema)])
+    invoke = tool.on_invoke_tool
+
+    async def on_invoke_tool(context: ToolContext[Any], arguments: str) -> Any:  # noqa: ANN401
+        called = check(tool.name, arguments)
+        if called.refusal:
+            return called.refusal
+        result = await invoke(context, called.text)
+        if not isinstance(result, str):
+            return result
+        encoded = hygiene.encoded(result)
+        return result if encoded == result else EncodedResult(encoded, result)
+
+    prepared = copy.copy(tool)
+    prepared.on_invoke_tool = on_invoke_tool
+    return prepared

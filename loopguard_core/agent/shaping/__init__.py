@@ -1,0 +1,45 @@
+"""A history brought into a token budget: a tail left alone, stubs, and folds.
+
+Source: agent specification, section 5.
+"""
+
+from __future__ import annotations
+
+from .errors import EmptySummaryError, FoldError, NotConvergedError
+from .plan import ShapePlan, plan_shape
+from .policy import HISTORY_HEADING, ShaperPolicy
+from .shaper import Shaper
+from .sink import report_compaction, reporting_compactions
+from .stub import stub_arguments, stub_text
+from .summary import (
+    SUMMARY_INSTRUCTION,
+    SUMMARY_SYSTEM,
+    Summarize,
+    runner_summarizer,
+    summary_messages,
+    summary_prompt,
+)
+from .tail import pristine_tail, whole_rounds
+
+__all__ = [
+    "HISTORY_HEADING",
+    "SUMMARY_INSTRUCTION",
+    "SUMMARY_SYSTEM",
+    "EmptySummaryError",
+    "FoldError",
+    "NotConvergedError",
+    "ShapePlan",
+    "Shaper",
+    "ShaperPolicy",
+    "Summarize",
+    "plan_shape",
+    "pristine_tail",
+    "report_compaction",
+    "reporting_compactions",
+    "runner_summarizer",
+    "stub_arguments",
+    "stub_text",
+    "summary_messages",
+    "summary_prompt",
+    "whole_rounds",
+]

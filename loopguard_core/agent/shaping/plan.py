@@ -1,0 +1,118 @@
+"""What is done with each entry of a history: kept, shown as a stub, or folded away.
+
+A plan touches no message, so it can be applied to a framework's own. Source: agent specification,
+sections 5 and 23.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from loopguard_core.agent.budget import CharsByFour, TokenEstimator
+from loopguard_core.agent.entries import Entry, EntryKind
+
+from .oversized import cuts_in_tail
+from .prices import PriceList
+from .tail import pristine_tail, whole_rounds
+
+if TYPE_CHECKING:
+    from .policy import ShaperPolicy
+
+__all__ = ["ShapePlan", "foldable", "plan_shape", "tail_start"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShapePlan:
+    """What becomes of a history.
+
+    Args:
+        tail_start: The index of the first entry that is left alone.
+        stubs: What is shown in the place of an entry's content, by index; empty if it fits.
+        fold: The indices that a fold would take; empty unless only a fold can make it fit.
+        cuts: What is shown of results in the tail whose middle is cut out; like stubs.
+        tokens: What the history costs as planned, without the fold, and with the system text.
+        target: What it should cost at most; 0 for no limit.
+    """
+
+    tail_start: int
+    stubs: Mapping[int, str] = field(default_factory=dict)
+    fold: range = range(0)
+    cuts: Mapping[int, str] = field(default_factory=dict)
+    tokens: int = 0
+    target: int = 0
+
+    @property
+    def shown(self) -> Mapping[int, str]:
+        """What is shown in the place of contents, stubs and cuts."""
+        return {**self.stubs, **self.cuts}
+
+    @property
+    def over_budget(self) -> bool:
+        """True if it costs more than the target all the same."""
+        return 0 < self.target < self.tokens
+
+
+def plan_shape(
+    entries: Sequence[Entry],
+    policy: ShaperPolicy,
+    *,
+    system_tokens: int = 0,
+    estimate: TokenEstimator = CharsByFour.estimate,
+    prices: PriceList | None = None,
+) -> ShapePlan:
+    """Plan how a history is brought into its budget.
+
+    What fits is left alone, for a provider's prompt cache. Then what is long is shown as a stub.
+    Then a fold is planned. Where there is nothing to fold, oversized results in the tail are cut.
+
+    Args:
+        entries: In their order; see `in_order`.
+        policy: The limits.
+        system_tokens: What the request costs beside the entries.
+        estimate: Prices one text.
+        prices: Prices from earlier plans of the same history; None prices all of it.
+    """
+    prices = prices or PriceList(policy, estimate)
+    start = tail_start(entries, policy)
+    target = policy.target_tokens if policy.budget_tokens > 0 else 0
+    whole = system_tokens + prices.total(entries)
+    plan = ShapePlan(tail_start=start, tokens=whole, target=target)
+    if policy.always_lod:
+        plan = _with_stubs(plan, entries, prices, whole, start)
+    if plan.over_budget:
+        plan = _with_stubs(plan, entries, prices, whole, start - start % policy.step_entries)
+    if plan.over_budget and (fold := foldable(entries, policy, start)):
+        plan = replace(plan, fold=fold)
+    elif plan.over_budget and policy.cut_newest_results:
+        plan = _with_cuts(plan, entries, prices)
+    return plan
+
+
+def tail_start(entries: Sequence[Entry], policy: ShaperPolicy) -> int:
+    """Return the index of the first entry that is left alone."""
+    kinds = [entry.kind for entry in entries]
+    kept = pristine_tail(kinds, policy.preserve_last_messages, policy.preserve_last_tool_calls)
+    start = len(entries) - kept
+    return whole_rounds(entries, start) if policy.repair_pairs else start
+
+
+def foldable(entries: Sequence[Entry], policy: ShaperPolicy, start: int) -> range:
+    """Return what a fold takes: all before the tail, unless that is markers alone."""
+    older = entries[:start]
+    if policy.merge_markers and len(older) > 1:
+        return range(start)
+    return range(start if any(entry.kind != EntryKind.COMPACTION for entry in older) else 0)
+
+
+def _with_stubs(
+    plan: ShapePlan, entries: Sequence[Entry], prices: PriceList, whole: int, border: int
+) -> ShapePlan:
+    stubs, saved = prices.stubs(entries, border)
+    return replace(plan, stubs=stubs, tokens=whole - saved)
+
+
+def _with_cuts(plan: ShapePlan, entries: Sequence[Entry], prices: PriceList) -> ShapePlan:
+    cuts, saved = cuts_in_tail(entries, plan.tail_start, prices, plan.tokens - plan.target)
+    return replace(plan, cuts=cuts, tokens=plan.tokens - saved)

@@ -1,0 +1,226 @@
+"""`Shaper`: builds the context of a session within a budget, and folds what does not fit.
+
+Source: agent specification, section 5.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from loopguard_core.agent.budget import CharsByFour, TokenEstimator
+from loopguard_core.agent.entries import (
+    Compaction,
+    CompactionInfo,
+    Entry,
+    EntryKind,
+    in_order,
+    new_id,
+)
+from loopguard_core.agent.pairing import repair_pairs
+from loopguard_core.agent.render import RenderFormat, render
+from loopguard_core.agent.tracing import span
+from loopguard_core.errors import InvalidInputError
+
+from .errors import EmptySummaryError, FoldError, NotConvergedError
+from .idle_folds import SessionFolds
+from .plan import foldable, plan_shape, tail_start
+from .policy import ShaperPolicy
+from .prices import PriceList
+from .sink import report_compaction
+from .summary import Summarize, runner_summarizer, summary_prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from loopguard_core.agent.chat import ChatMessage
+    from loopguard_core.agent.runner import LLMRunner
+    from loopguard_core.agent.store import Store
+    from loopguard_core.agent.tracing import Tracer
+
+__all__ = ["Shaper"]
+
+_MAX_FOLDS: Final = 4
+_MAX_PRICED_SESSIONS: Final = 64
+
+
+class Shaper:
+    """Shows a session's history within a budget.
+
+    What fits is shown whole. If it does not, long entries before the tail are shown as stubs. If
+    that is not enough, everything before the tail is folded into a summary, which is stored. What
+    is stored is never shortened.
+
+        shaper = Shaper(store, summarizer=runner, policy=ShaperPolicy.for_context(128_000))
+        session = Session(..., store=store, build=shaper.build)
+
+    One shaper serves any number of sessions. Folds that free next to nothing three builds in a
+    row rest until the session's history has grown by a quarter, and a system text over the budget is shown all the same;
+    both are logged once, as a warning of `loopguard`.
+
+    Args:
+        store: Keeps the entries. What its `context` raises passes through.
+        summarizer: A runner that is asked for summaries, or what answers their prompts itself.
+        policy: The limits.
+        estimate: Prices one text.
+        tracer: Starts a span for each build; None traces nothing.
+        span_prefix: Begins the span's name.
+
+    Raises:
+        InvalidInputError: An argument that cannot be used, by its name.
+    """
+
+    def __init__(  # noqa: PLR0913 - keyword-only options, each with a default
+        self,
+        store: Store,
+        *,
+        summarizer: LLMRunner | Summarize,
+        policy: ShaperPolicy,
+        estimate: TokenEstimator = CharsByFour.estimate,
+        tracer: Tracer | None = None,
+        span_prefix: str = "agent",
+    ) -> None:
+        if not isinstance(policy, ShaperPolicy):
+            raise InvalidInputError("policy", policy, "a ShaperPolicy")
+        self._store = store
+        self._summarize = _summarize_with(summarizer)
+        self._policy = policy
+        self._estimate = estimate
+        self._tracer = tracer
+        self._span_name = f"{span_prefix}.Shaper.Build"
+        self._form = RenderFormat(
+            tool_format=policy.tool_format, verbatim_tool_results=policy.verbatim_tool_results
+        )
+        self._prices: dict[str, PriceList] = {}
+        self._folds: defaultdict[str, SessionFolds] = defaultdict(SessionFolds)
+
+    async def build(self, session_id: str, system: str = "") -> list[ChatMessage]:
+        """Return the messages of a model call; fold first if they cannot fit otherwise.
+
+        Args:
+            session_id: Whose history.
+            system: The system text; counts against the budget.
+
+        Raises:
+            FoldError: The summariser or the store failed.
+            NotConvergedError: The store goes on returning what was folded.
+        """
+        budget_tokens = self._policy.budget_tokens
+        with span(
+            self._tracer, self._span_name, session_id=session_id, budget_tokens=budget_tokens
+        ) as building:
+            messages: list[ChatMessage] = []
+            try:
+                messages = await self._built(session_id, system)
+            finally:
+                building.set("n_messages", len(messages))
+        return messages
+
+    async def compact(self, session_id: str) -> CompactionInfo | None:
+        """Fold everything before the tail, whatever the budget.
+
+        Returns:
+            What was done; None if there was nothing to fold.
+
+        Raises:
+            FoldError: The summariser or the store failed; nothing was written.
+        """
+        entries = in_order(await self._store.context(session_id))
+        fold = foldable(entries, self._policy, tail_start(entries, self._policy))
+        self._folds.pop(session_id, None)  # whoever asks for a fold may have changed the rest
+        return await self._fold(session_id, entries, fold) if fold else None
+
+    async def _built(self, session_id: str, system: str) -> list[ChatMessage]:
+        prices = self._prices_of(session_id)
+        system_tokens = prices.system(system)
+        folds = self._folds[session_id]
+        before: int | None = None
+        for _ in range(_MAX_FOLDS):
+            entries = in_order(await self._store.context(session_id))
+            plan = plan_shape(entries, self._policy, system_tokens=system_tokens, prices=prices)
+            hopeless = 0 < plan.target < system_tokens
+            if hopeless:
+                folds.note_system(session_id, system_tokens, plan.target)
+            if before is not None and not plan.fold:
+                folds.note(session_id, before, plan.tokens)
+            if not plan.fold or folds.given_up(plan.tokens) or hopeless:
+                return self._rendered(entries, system, plan.shown)
+            before = plan.tokens if before is None else before
+            report_compaction(await self._fold(session_id, entries, plan.fold))
+        raise NotConvergedError(_MAX_FOLDS)
+
+    async def _fold(self, session_id: str, entries: Sequence[Entry], fold: range) -> CompactionInfo:
+        older = entries[fold.start : fold.stop]
+        before = self._history_tokens(session_id, entries, stubbed=False)
+        summary = await self._summary(older)
+        heading = self._policy.summary_heading
+        marker = Entry(
+            kind=EntryKind.COMPACTION,
+            id=new_id(),
+            content=f"{heading}\n\n{summary}" if heading else summary,
+            created_at=max(entry.created_at for entry in older),
+        )
+        subsumed = tuple(
+            entry
+            for entry in older
+            if entry.kind != EntryKind.COMPACTION or self._policy.merge_markers
+        )
+        try:
+            await self._store.compact(session_id, Compaction(marker=marker, subsumed=subsumed))
+        except Exception as error:  # a host's store raises what it likes
+            raise FoldError("compact", error) from error
+        return CompactionInfo(
+            summary=summary,
+            subsumed_count=len(subsumed),
+            tokens_before=before,
+            tokens_after=await self._tokens_after(session_id),
+        )
+
+    async def _summary(self, older: Sequence[Entry]) -> str:
+        try:
+            answer = self._summarize(summary_prompt(older))
+            summary = (await answer if inspect.isawaitable(answer) else answer).strip()
+        except Exception as error:  # a host's model raises what it likes
+            raise FoldError("summarize", error) from error
+        if not summary:
+            raise FoldError("summarize", EmptySummaryError())
+        return summary
+
+    async def _tokens_after(self, session_id: str) -> int:
+        """Price what a fold has left; 0 if the store cannot say, for the fold itself is done."""
+        try:
+            entries = in_order(await self._store.context(session_id))
+        except Exception:  # noqa: BLE001 - a host's store raises what it likes
+            return 0
+        return self._history_tokens(session_id, entries, stubbed=True)
+
+    def _history_tokens(self, session_id: str, entries: Sequence[Entry], *, stubbed: bool) -> int:
+        prices = self._prices_of(session_id)
+        tokens = prices.total(entries)
+        return tokens - prices.stubs(entries, tail_start(entries, self._policy))[1] * stubbed
+
+    def _rendered(
+        self, entries: Sequence[Entry], system: str, shown: Mapping[int, str]
+    ) -> list[ChatMessage]:
+        messages = render(entries, system=system, form=self._form, stubs=shown)
+        paired = self._policy.repair_pairs and self._policy.tool_format == "native"
+        return repair_pairs(messages) if paired else messages
+
+    def _prices_of(self, session_id: str) -> PriceList:
+        """Return the session's prices, as the newest of the sessions that are remembered."""
+        prices = self._prices.pop(session_id, None) or PriceList(self._policy, self._estimate)
+        self._prices[session_id] = prices
+        while len(self._prices) > _MAX_PRICED_SESSIONS:
+            oldest = next(iter(self._prices))
+            del self._prices[oldest]
+            self._folds.pop(oldest, None)
+        return prices
+
+
+def _summarize_with(summarizer: LLMRunner | Summarize) -> Summarize:
+    if hasattr(summarizer, "stream"):
+        return runner_summarizer(summarizer)
+    if not callable(summarizer):
+        raise InvalidInputError("summarizer", summarizer, "an LLMRunner or a callable")
+    return summarizer

@@ -1,0 +1,39 @@
+"""Where a build reports the folds it made.
+
+Source: agent specification, section 5 ("Sink"). A turn wants to know of the folds of its own
+builds, and only of these; a context variable belongs to the turn's task.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from loopguard_core.agent.entries import CompactionInfo
+
+__all__ = ["report_compaction", "reporting_compactions"]
+
+_SINK: Final[ContextVar[Callable[[CompactionInfo], None] | None]] = ContextVar(
+    "loopguard_compactions", default=None
+)
+
+
+@contextmanager
+def reporting_compactions(sink: Callable[[CompactionInfo], None]) -> Iterator[None]:
+    """Have *sink* called for each fold that a build makes within the block."""
+    token = _SINK.set(sink)
+    try:
+        yield
+    finally:
+        _SINK.reset(token)
+
+
+def report_compaction(info: CompactionInfo) -> None:
+    """Tell the sink of this task, if there is one."""
+    sink = _SINK.get()
+    if sink is not None:
+        sink(info)

@@ -1,0 +1,1 @@
+"""Tests of `loopguard_core.agent`."""

@@ -1,0 +1,1 @@
+"""The stream client, without a network."""

@@ -1,0 +1,1 @@
+"""Tests of where a session keeps its entries."""

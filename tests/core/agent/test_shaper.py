@@ -1,0 +1,338 @@
+"""The shaper beyond the reference: plans, prices, markers, and what users complain about."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loopguard_core.agent.budget import CharsByFour, budget, tokens_of
+from loopguard_core.agent.entries import Entry, EntryKind
+from loopguard_core.agent.pairing import repair_pairs
+from loopguard_core.agent.render import render
+from loopguard_core.agent.shaping import (
+    HISTORY_HEADING,
+    FoldError,
+    Shaper,
+    ShaperPolicy,
+    plan_shape,
+    reporting_compactions,
+)
+from loopguard_core.agent.store import MemoryStore
+from loopguard_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loopguard_core.agent.entries import CompactionInfo
+
+POLICY = ShaperPolicy(
+    budget_tokens=1_000,
+    lod_headroom_tokens=-1,
+    preserve_last_messages=4,
+    preserve_last_tool_calls=4,
+    lod_truncate_above_chars=400,
+)
+
+
+def entry(number: int, kind: str = "user", content: str = "x" * 80, **more: Any) -> Entry:
+    """Make an entry whose id and time are *number*."""
+    return Entry(kind=kind, id=f"e{number:05}", content=content, created_at=number, **more)
+
+
+def talk(rounds: int, size: int = 80, start: int = 1) -> list[Entry]:
+    """Make rounds of a question, a call, its result and an answer."""
+    entries: list[Entry] = []
+    for number in range(start, start + 4 * rounds, 4):
+        call = {"tool_call_id": f"c{number}", "tool_name": "look"}
+        entries += [
+            entry(number, "user", f"question {number} " + "q" * size),
+            entry(number + 1, "tool_call", json.dumps({"n": number}), **call),
+            entry(number + 2, "tool_result", "r" * size, **call),
+            entry(number + 3, "assistant", f"answer {number}"),
+        ]
+    return entries
+
+
+async def stored(entries: Iterable[Entry]) -> MemoryStore:
+    """Return a store that holds *entries* in session `s`."""
+    store = MemoryStore()
+    for some in entries:
+        await store.append("s", some)
+    return store
+
+
+def test_what_fits_is_left_alone() -> None:
+    """No stub, no fold, no cut."""
+    plan = plan_shape(talk(2), POLICY)
+    assert (dict(plan.shown), len(plan.fold), plan.over_budget) == ({}, 0, False)
+
+
+def test_stubs_come_before_folds() -> None:
+    """Long entries before the tail are shown as stubs, and that is enough here."""
+    plan = plan_shape(talk(5, size=500), POLICY)
+    assert plan.stubs
+    assert max(plan.stubs) < plan.tail_start
+    assert not plan.fold
+    assert plan.tokens <= POLICY.target_tokens
+
+
+def test_the_price_of_a_plan_is_the_price_of_what_is_sent() -> None:
+    """Planned and rendered history cost the same."""
+    entries = talk(6, size=500)
+    plan = plan_shape(entries, POLICY, system_tokens=7)
+    assert plan.tokens == 7 + tokens_of(render(entries, stubs=plan.shown))
+
+
+@pytest.mark.parametrize(("count_arguments", "folds"), [(True, True), (False, False)])
+def test_arguments_count(*, count_arguments: bool, folds: bool) -> None:
+    """A history of large calls is over its budget, though the reference says no (Q21)."""
+    call = {"tool_call_id": "c", "tool_name": "write"}
+    entries = [entry(1), entry(2, "tool_call", "a" * 8_000, **call)]
+    entries += [entry(3, "tool_result", "ok", **call), *talk(2, start=4)]
+    policy = POLICY.model_copy(update={"count_arguments": count_arguments})
+    assert bool(plan_shape(entries, policy).fold) is folds
+
+
+def test_stubbed_arguments_are_json() -> None:
+    """With `stub_arguments` long arguments before the tail shrink and can still be parsed."""
+    call = {"tool_call_id": "c", "tool_name": "write"}
+    entries = [entry(1), entry(2, "tool_call", json.dumps({"a": "b" * 8_000}), **call)]
+    entries += [entry(3, "tool_result", "ok", **call), *talk(2, start=4)]
+    policy = POLICY.model_copy(update={"stub_arguments": True})
+    plan = plan_shape(entries, policy)
+    assert not plan.fold
+    assert json.loads(plan.stubs[1])["_truncated"].startswith("event_id=e00002")
+
+
+async def test_one_entry_more_is_one_price_more() -> None:
+    """A turn that adds an entry prices that entry, and not the whole history again."""
+    priced: list[str] = []
+
+    def estimate(text: str) -> int:
+        priced.append(text)
+        return CharsByFour.estimate(text)
+
+    store = await stored(talk(500))
+    policy = ShaperPolicy.for_context(1_000_000)
+    shaper = Shaper(store, summarizer=_summary, policy=policy, estimate=estimate)
+    await shaper.build("s")
+    first = len(priced)
+    await store.append("s", entry(9_999, "user", "one more"))
+    await shaper.build("s")
+    assert first > 2_000
+    assert priced[first:] == ["one more"]
+
+
+def _summary(prompt: str) -> str:
+    return f"{prompt.count(chr(10))} lines before"
+
+
+async def test_a_fold_takes_what_is_before_the_tail() -> None:
+    """The marker stands in its place, under the heading that says what it is."""
+    store = await stored(talk(40))
+    shaper = Shaper(store, summarizer=_summary, policy=POLICY.model_copy(
+        update={"summary_heading": HISTORY_HEADING}
+    ))  # fmt: skip
+    infos: list[CompactionInfo] = []
+    with reporting_compactions(infos.append):
+        messages = await shaper.build("s", "system")
+    assert len(infos) == 1
+    assert infos[0].tokens_before > 1_000 > infos[0].tokens_after
+    assert messages[1].content.startswith(f"[compacted]\n{HISTORY_HEADING}\n\n")
+    assert messages[-1].content == talk(40)[-1].content
+    assert await shaper.build("s", "system") == messages
+
+
+async def test_markers_can_be_merged() -> None:
+    """With `merge_markers` two folds leave one summary; by default they leave two (Q22)."""
+    counts = []
+    for merged in (False, True):
+        store = await stored(talk(10))
+        policy = POLICY.model_copy(update={"merge_markers": merged})
+        shaper = Shaper(store, summarizer=_summary, policy=policy)
+        await shaper.compact("s")
+        for some in talk(10, start=100):
+            await store.append("s", some)
+        await shaper.compact("s")
+        assert await shaper.compact("s") is None
+        kinds = [some.kind for some in await store.context("s")]
+        counts.append(kinds.count(EntryKind.COMPACTION))
+    assert counts == [2, 1]
+
+
+async def test_no_fold_parts_a_round() -> None:
+    """The tail begins with the message that made a call if it holds the call's result (Q11)."""
+    policy = POLICY.model_copy(update={"preserve_last_tool_calls": 1, "preserve_last_messages": 1})
+    store = await stored(talk(3))
+    shaper = Shaper(store, summarizer=_summary, policy=policy)
+    await shaper.compact("s")
+    messages = await shaper.build("s")
+    assert [some.role for some in messages] == ["user", "assistant", "tool", "assistant"]
+
+
+# What users complain about in compaction.
+
+
+async def test_folds_that_free_nothing_are_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    """After three in a row there is no fourth model call, and it is said once."""
+    asked: list[str] = []
+
+    def wordy(prompt: str) -> str:
+        asked.append(prompt)
+        return "s" * 5_000
+
+    store = await stored([entry(at, content="t" * (5_000 if at == 1 else 5)) for at in range(1, 6)])
+    policy = POLICY.model_copy(update={"lod_truncate_above_chars": 0, "merge_markers": True})
+    shaper = Shaper(store, summarizer=wordy, policy=policy)
+    with caplog.at_level(logging.WARNING, "loopguard"):
+        for number in range(10, 20):
+            await store.append("s", entry(number, content="short"))
+            await shaper.build("s")
+    assert len(asked) == 3
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "next to nothing" in caplog.text
+
+
+async def test_a_fold_that_frees_room_keeps_folding() -> None:
+    """A long healthy conversation folds as often as it has to."""
+    infos: list[CompactionInfo] = []
+    store = await stored([])
+    shaper = Shaper(store, summarizer=lambda _: "short", policy=POLICY)
+    with reporting_compactions(infos.append):
+        for some in talk(200):
+            await store.append("s", some)
+            await shaper.build("s")
+    assert len(infos) > 5
+    assert tokens_of(await shaper.build("s")) <= POLICY.target_tokens
+
+
+async def test_a_system_text_over_the_budget(caplog: pytest.LogCaptureFixture) -> None:
+    """It is said once, no model is asked for a summary that cannot help, and it goes on."""
+    store = await stored(talk(3))
+    shaper = Shaper(store, summarizer=_never, policy=POLICY)
+    with caplog.at_level(logging.WARNING, "loopguard"):
+        for _ in range(3):
+            messages = await shaper.build("s", "s" * 8_000)
+    assert messages[0].role == "system"
+    assert len(messages) > 10
+    assert len(caplog.records) == 1
+    assert "system text alone" in caplog.text
+
+
+def _never(prompt: str) -> str:
+    raise AssertionError(prompt)
+
+
+async def test_an_oversized_newest_result_is_cut() -> None:
+    """Its start and end are sent, the request fits, and the store keeps the whole."""
+    call = {"tool_call_id": "c", "tool_name": "read"}
+    huge = "head " + "x" * 100_000 + " tail"
+    entries = [entry(1), entry(2, "tool_call", "{}", **call)]
+    entries.append(entry(3, "tool_result", huge, **call))
+    store = await stored(entries)
+    messages = await Shaper(store, summarizer=_never, policy=POLICY).build("s")
+    assert tokens_of(messages) <= POLICY.target_tokens
+    assert messages[-1].content.startswith("head ")
+    assert messages[-1].content.endswith(" tail")
+    assert [some.content for some in await store.context("s")][-1] == huge
+
+
+def test_the_reply_has_its_share() -> None:
+    """A policy for a context window leaves a part of it to the reply."""
+    policy = ShaperPolicy.for_context(128_000, reserve_pct=30)
+    assert policy.budget_tokens == budget(128_000, 30) == 89_600
+    assert policy.target_tokens < policy.budget_tokens
+
+
+async def test_the_cut_does_not_move_every_turn() -> None:
+    """From turn to turn most prompts begin with all of the one before, but for its tail."""
+    store = await stored([])
+    policy = ShaperPolicy.for_context(20_000, lod_headroom_tokens=500, lod_truncate_above_chars=400)
+    shaper = Shaper(store, summarizer=lambda _: "short", policy=policy)
+    before: list[Any] = []
+    shared = []
+    for some in talk(150, size=600):
+        await store.append("s", some)
+        if some.kind == EntryKind.TOOL_CALL:
+            continue  # no model is called before the result is there
+        messages = await shaper.build("s", "system")
+        shared.append(messages[: len(before)] == before)
+        before = messages
+    assert sum(shared) / len(shared) > 0.8
+
+
+@pytest.mark.parametrize("failing", ["model", "store"])
+async def test_a_fold_that_fails_writes_nothing(failing: str) -> None:
+    """The error names the stage, and the history is as it was."""
+
+    def broken(prompt: str) -> str:
+        raise OSError(prompt[:3])
+
+    store = await stored(talk(40))
+    if failing == "store":
+        store.compact = broken  # type: ignore[method-assign, assignment]
+    shaper = Shaper(store, summarizer=_summary if failing == "store" else broken, policy=POLICY)
+    with pytest.raises(FoldError, match="compact" if failing == "store" else "summarize"):
+        await shaper.build("s")
+    assert len(await store.context("s")) == 160
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [("policy", {"policy": {"budget_tokens": 3}}), ("summarizer", {"summarizer": "gpt"})],
+)
+def test_bad_arguments_are_named(field: str, arguments: dict[str, Any]) -> None:
+    """The error names the argument."""
+    with pytest.raises(InvalidInputError, match=field):
+        Shaper(**{"store": MemoryStore(), "summarizer": _summary, "policy": POLICY} | arguments)
+
+
+def test_a_lone_budget_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """It folds everything at every overflow; a policy with a tail or stubs says nothing."""
+    with caplog.at_level(logging.WARNING, "loopguard"):
+        ShaperPolicy.for_context(1_000)
+        ShaperPolicy()
+        assert not caplog.records
+        ShaperPolicy(budget_tokens=1_000)
+    assert "for_context" in caplog.text
+
+
+KINDS = st.sampled_from(["user", "assistant", "tool_call", "tool_result", "note", "compaction"])
+
+
+@given(
+    st.lists(st.tuples(KINDS, st.integers(0, 900), st.integers(1, 3)), max_size=25),
+    st.integers(0, 6),
+    st.integers(0, 6),
+    st.integers(1, 900),
+)
+@settings(derandomize=True, max_examples=150, deadline=None)
+def test_every_plan_is_sound(
+    shape: list[tuple[str, int, int]], messages: int, tools: int, tokens: int
+) -> None:
+    """Stubs and folds end before the tail, prices are those of what is sent, pairs hold."""
+    entries = [
+        entry(at, kind, "x" * size, tool_call_id=str(call), tool_name="f")
+        for at, (kind, size, call) in enumerate(shape, 1)
+    ]
+    policy = ShaperPolicy(
+        budget_tokens=tokens,
+        lod_headroom_tokens=-1,
+        preserve_last_messages=messages,
+        preserve_last_tool_calls=tools,
+        lod_truncate_above_chars=100,
+    )
+    plan = plan_shape(entries, policy)
+    assert all(at < plan.tail_start for at in plan.stubs)
+    assert all(at >= plan.tail_start for at in plan.cuts)
+    assert plan.fold in {range(0), range(plan.tail_start)}
+    rendered = render(entries, stubs=plan.shown)
+    assert plan.tokens == tokens_of(rendered)
+    assert not (plan.fold and plan.cuts)
+    sent = repair_pairs(rendered)
+    assert sum(some.role == "tool" for some in sent) == sum(len(s.tool_calls) for s in sent)

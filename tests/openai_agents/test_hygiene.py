@@ -1,0 +1,104 @@
+"""`prepare_tools` in real runs: what runs, and what the model reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agents import function_tool
+from agents.testing import function_call
+
+from loopguard_core import InvalidInputError
+from loopguard_core.agent import ToolHygiene
+from loopguard_openai_agents import LoopGuardHooks, expanded_output, halted_by, prepare_tools
+
+from .harness import MODES, agent_of, blocking_guard, calling, outputs, run, saying, search_tool
+
+TABLE = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+
+
+def rows_tool() -> tuple[Any, list[str]]:
+    """Return a tool that returns a table, and the list of what it ran with."""
+    ran: list[str] = []
+
+    @function_tool
+    def rows(table: str) -> str:
+        """Read a table."""
+        ran.append(table)
+        return json.dumps(TABLE)
+
+    return rows, ran
+
+
+def raw_call(arguments: str) -> list[Any]:
+    """Return a reply with a call whose arguments are any text."""
+    call = function_call("rows", {}, call_id="c")
+    return [call.model_copy(update={"arguments": arguments})]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("arguments", "runs", "says"),
+    [
+        ('{"table": "t"}', True, "[2]id,name\n1,a\n2,b"),
+        ("{'table': 't',}", True, "[2]id,name"),
+        ('{"table": "t', False, "truncation detected"),
+        ('{"table" "t"}', False, "malformed json"),
+        ("{}", False, "missing required field(s): table"),
+        ('{"table": 3}', False, "table should be string, got number"),
+    ],
+)
+def test_arguments_and_results(mode: str, arguments: str, says: str, *, runs: bool) -> None:
+    """Fit and mended calls run and are answered in few tokens; the rest is refused."""
+    rows, ran = rows_tool()
+    agent = agent_of([raw_call(arguments), *saying("Done.")], *prepare_tools([rows]))
+    result = run(agent, mode=mode)
+    (answer,) = outputs(result.to_input_list())
+    assert says in answer
+    assert ran == ["t"] * runs
+    assert result.final_output == "Done."
+
+
+def test_the_tools_that_were_given_are_not_changed() -> None:
+    """Copies, with all that the tools had."""
+    rows, _ = rows_tool()
+    (prepared,) = prepare_tools([rows])
+    assert prepared is not rows
+    assert prepared.on_invoke_tool is not rows.on_invoke_tool
+    assert (prepared.name, prepared.params_json_schema) == (rows.name, rows.params_json_schema)
+
+
+def test_placeholders_stand_for_what_the_tool_returned() -> None:
+    """And not for its encoded form."""
+    rows, _ = rows_tool()
+    script = [raw_call('{"table": "t"}'), *saying("{OUTPUT}")]
+    result = run(agent_of(script, *prepare_tools([rows])))
+    assert json.loads(expanded_output(result)) == TABLE
+
+
+@pytest.mark.parametrize("guard_first", [True, False])
+def test_it_goes_with_the_guard_in_either_order(*, guard_first: bool) -> None:
+    """Blocked calls do not reach the tool, and the run is stopped as without."""
+    hooks = LoopGuardHooks(guard=blocking_guard())
+    search, ran = search_tool()
+    tools: Any = prepare_tools(hooks.guard_tools([search])) if guard_first else None
+    tools = tools or hooks.guard_tools(prepare_tools([search]))
+    agent = hooks.guard_agent(agent_of(calling(9), *tools))
+    result = run(agent, hooks=hooks)
+    assert len(ran) == 2
+    assert halted_by(result)
+
+
+def test_results_can_be_left_as_they_are() -> None:
+    """With `encode=None`."""
+    rows, _ = rows_tool()
+    tools = prepare_tools([rows], hygiene=ToolHygiene(encode=None))
+    result = run(agent_of([raw_call('{"table": "t"}'), *saying("Done.")], *tools))
+    assert json.loads(outputs(result.to_input_list())[0]) == TABLE
+
+
+def test_a_wrong_hygiene_is_named() -> None:
+    """The error names the argument."""
+    with pytest.raises(InvalidInputError, match="hygiene"):
+        prepare_tools([], hygiene="strict")  # type: ignore[arg-type]

@@ -1,0 +1,319 @@
+"""`ContextShaper` and `ShapedSession` in real runs: what is sent, and what is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from agents import Agent, RunConfig, SQLiteSession
+from agents.run_config import CallModelData, ModelInputData
+from agents.testing import ScriptedModel
+
+from loopguard_core import InvalidInputError
+from loopguard_core.agent import ShaperPolicy
+from loopguard_openai_agents import (
+    ContextShaper,
+    LoopGuardHooks,
+    ShapedSession,
+    expanded_output,
+    guarded_run,
+)
+
+from .driver import assert_valid
+from .harness import MODES, agent_of, calling, run, saying, search_tool
+
+if TYPE_CHECKING:
+    from loopguard_core.agent import FoldRecord
+
+POLICY = ShaperPolicy(
+    budget_tokens=1_000,
+    lod_headroom_tokens=-1,
+    preserve_last_messages=3,
+    preserve_last_tool_calls=2,
+    lod_truncate_above_chars=400,
+)
+SMALL = POLICY.model_copy(update={"lod_truncate_above_chars": 0, "budget_tokens": 600})
+
+
+def rounds(count: int, size: int = 600) -> list[Any]:
+    """Return a thread of questions, reasoning, calls, results and answers."""
+    items: list[Any] = []
+    for number in range(count):
+        items += [
+            {"role": "user", "content": f"question {number}"},
+            {"type": "reasoning", "id": f"rs{number}", "summary": []},
+            {"type": "function_call", "call_id": f"c{number}", "name": "search", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": f"c{number}", "output": "r" * size},
+            {"type": "message", "role": "assistant", "content": f"answer {number}"},
+        ]
+    return items
+
+
+NOW = {"role": "user", "content": "now"}
+
+
+def config(shaper: Any) -> RunConfig:
+    """Return a config whose filter is *shaper*."""
+    return RunConfig(tracing_disabled=True, call_model_input_filter=shaper)
+
+
+def shaped(shaper: ContextShaper, items: list[Any]) -> list[Any]:
+    """Return what *shaper* sends of *items*."""
+    return asyncio.run(shaper.shaped(items))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_stubs_are_sent_in_a_run(mode: str) -> None:
+    """The model gets short results before the tail; the result of the run has them whole."""
+    agent = agent_of(saying("Done."))
+    given = [*rounds(5, size=900), NOW]
+    result = run(agent, given, mode, run_config=config(ContextShaper(policy=POLICY)))
+    (call,) = agent.model.calls
+    sent = [item["output"] for item in call.input if "output" in item]
+    assert sent[0].startswith("[truncated event_id=c0 len=900]")
+    assert len(call.input) == len(given)
+    assert_valid(call.input)
+    assert [item["output"] for item in result.to_input_list() if "output" in item] == [
+        "r" * 900
+    ] * 5
+
+
+def test_what_is_whole_is_sent_as_the_same_objects() -> None:
+    """No copies where nothing is cut short, and the input is not changed."""
+    given = [*rounds(5, size=900), NOW]
+    before = [dict(item) for item in given]
+    sent = shaped(ContextShaper(policy=POLICY), given)
+    assert sum(mine is theirs for mine, theirs in zip(sent, given, strict=True)) >= 21
+    assert given == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_fold_serves_the_whole_run(mode: str) -> None:
+    """One summary is asked for, and stands in every later call of the run."""
+    prompts: list[str] = []
+    folds: list[FoldRecord] = []
+    shaper = ContextShaper(
+        policy=SMALL, summarizer=lambda p: prompts.append(p) or "it was so", on_fold=folds.append
+    )
+    search, _ = search_tool()
+    agent = agent_of([*calling(2), *saying("Done.")], search)
+    run(agent, [*rounds(5), NOW], mode, run_config=config(shaper))
+    assert len(prompts) == len(folds) == 1
+    assert folds[0].tokens_before > SMALL.budget_tokens >= folds[0].tokens_after
+    for call in agent.model.calls:
+        assert call.input[0] == {"role": "user", "content": "[compacted]\nit was so"}
+        assert NOW in call.input
+        assert_valid(call.input)
+
+
+async def test_runs_at_the_same_time_do_not_mix() -> None:
+    """Two histories, two summaries, each in its own run."""
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: "A" if "alpha" in p else "B")
+    sent = await asyncio.gather(
+        *(
+            shaper.shaped([{"role": "user", "content": name}, *rounds(5), NOW])
+            for name in ("alpha", "beta")
+        )
+    )
+    assert [items[0]["content"][-1] for items in sent] == ["A", "B"]
+
+
+def test_reasoning_stays_in_front_of_what_followed_it() -> None:
+    """A fold takes it along; what is left begins with none."""
+    sent = shaped(ContextShaper(policy=SMALL, summarizer=lambda _: "so"), [*rounds(6), NOW])
+    for place, item in enumerate(sent):
+        if item.get("type") == "reasoning":
+            assert sent[place + 1]["type"] == "function_call"
+
+
+def test_items_of_a_server_are_never_edited() -> None:
+    """Compactions, hosted calls and pictures pass through; nobody answers a hosted call."""
+    items = [
+        {"type": "compaction", "id": "cmp", "encrypted_content": "x" * 3_000},
+        {
+            "type": "web_search_call",
+            "id": "ws",
+            "status": "completed",
+            "action": {"type": "search"},
+        },
+        {"role": "user", "content": [{"type": "input_image", "image_url": "u", "detail": "auto"}]},
+        *rounds(1),
+        NOW,
+    ]
+    sent = shaped(ContextShaper(policy=POLICY), items)
+    assert [mine is theirs for mine, theirs in zip(sent, items, strict=True)].count(False) == 0
+
+
+@pytest.mark.parametrize(
+    ("items", "kinds"),
+    [
+        (
+            [{"type": "function_call_output", "call_id": "x", "output": "lost"}, NOW],
+            ["user", "user"],
+        ),
+        (
+            [NOW, {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"}, NOW],
+            ["user", "function_call", "function_call_output", "user"],
+        ),
+        (
+            [
+                {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"},
+                NOW,
+                {"type": "function_call_output", "call_id": "x", "output": "late"},
+            ],
+            ["function_call", "function_call_output", "user"],
+        ),
+        ([NOW, {"type": "computer_call", "call_id": "x", "action": {}}], ["user", "computer_call"]),
+    ],
+)
+def test_pairs_are_repaired(items: list[Any], kinds: list[str]) -> None:
+    """Each call is answered right behind it, where a text can answer it (Q11)."""
+    sent = shaped(ContextShaper(policy=ShaperPolicy()), items)
+    assert [item.get("type") or item["role"] for item in sent] == kinds
+
+
+def test_a_conversation_that_the_server_keeps_is_left_alone() -> None:
+    """An input that begins with an answer is the end of a thread that is elsewhere."""
+    items: list[Any] = [{"type": "function_call_output", "call_id": "x", "output": "<|end|>"}]
+    data = CallModelData(ModelInputData(items, None), Agent(name="a"), None)
+    sent = asyncio.run(ContextShaper(policy=SMALL, summarizer=_never)(data))
+    assert sent.input is items
+
+
+def _never(prompt: str) -> str:
+    raise AssertionError(prompt)
+
+
+def _broken(prompt: str) -> str:
+    raise OSError(len(prompt))
+
+
+@pytest.mark.parametrize(
+    ("summarizer", "said"), [(_broken, "was not folded"), (lambda _: " ", "summary is empty")]
+)
+def test_a_fold_that_fails_stops_nothing(
+    summarizer: Any, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The call is made without it, and the log says so."""
+    with caplog.at_level(logging.WARNING, "loopguard"):
+        sent = shaped(ContextShaper(policy=SMALL, summarizer=summarizer), [*rounds(5), NOW])
+    assert len(sent) == 26
+    assert said in caplog.text
+
+
+def test_instructions_over_the_budget(caplog: pytest.LogCaptureFixture) -> None:
+    """It is said once, nothing is folded, and the run goes on."""
+    search, _ = search_tool()
+    agent = agent_of([*calling(2), *saying("Done.")], search, instructions="s" * 9_000)
+    with caplog.at_level(logging.WARNING, "loopguard"):
+        result = run(agent, run_config=config(ContextShaper(policy=SMALL, summarizer=_never)))
+    assert result.final_output == "Done."
+    assert len([record for record in caplog.records if "cannot be brought" in record.message]) == 1
+
+
+def test_a_model_of_the_sdk_summarises() -> None:
+    """It is asked once, without tools."""
+    writer = ScriptedModel(saying("a summary"))
+    sent = shaped(ContextShaper(policy=SMALL, summarizer=writer), [*rounds(5), NOW])
+    assert sent[0]["content"] == "[compacted]\na summary"
+    (asked,) = writer.calls
+    assert not asked.tools
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_results_are_cut_and_shown_whole_in_the_output(mode: str) -> None:
+    """The model reads head and tail and writes a placeholder; the reader gets the whole."""
+    search, _ = search_tool()
+    long = "y" * 900
+    agent = agent_of(
+        [*calling(1, q=long), *saying("It says: {OUTPUT}")], search, instructions="Be brief."
+    )
+    shaper = ContextShaper(policy=ShaperPolicy(), max_result_bytes=200, transclude=True)
+    result = run(agent, mode=mode, run_config=config(shaper))
+    last = agent.model.calls[-1]
+    assert last.system_instructions.startswith("Be brief.\n\n")
+    assert "{OUTPUT}" in last.system_instructions
+    assert len(last.input[-1]["output"]) < 500
+    assert result.final_output == "It says: {OUTPUT}"
+    assert expanded_output(result) == f"It says: nothing for {long} in 3"
+
+
+async def test_a_session_is_folded_for_good() -> None:
+    """The summary is stored, the next run reads it, and nothing is summarised again."""
+    asked: list[str] = []
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: asked.append(p) or "it was so")
+    stored = SQLiteSession("s")
+    await stored.add_items(rounds(5))
+    session = ShapedSession(stored, shaper=shaper)
+    first = await session.get_items()
+    assert first[0]["content"] == "[compacted]\nit was so"
+    assert await stored.get_items() == first
+    again = ShapedSession(stored, shaper=ContextShaper(policy=SMALL, summarizer=_never))
+    assert await again.get_items() == first
+    assert len(asked) == 1
+    assert len(await session.get_items(limit=2)) == 2
+
+
+async def test_a_session_that_cannot_be_written_keeps_what_it_had() -> None:
+    """What was there is put back, and the error is the session's own."""
+    stored = SQLiteSession("s")
+    await stored.add_items(rounds(5))
+    add, failing = stored.add_items, iter([True, False])
+
+    async def add_items(items: list[Any]) -> None:
+        if next(failing):
+            raise OSError("disk full")
+        await add(items)
+
+    stored.add_items = add_items  # type: ignore[method-assign]
+    session = ShapedSession(stored, shaper=ContextShaper(policy=SMALL, summarizer=lambda _: "so"))
+    with pytest.raises(OSError, match="disk full"):
+        await session.get_items()
+    assert await stored.get_items() == rounds(5)
+
+
+def test_a_fold_arms_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run hears of a compaction once, and decides on."""
+    heard: list[bool] = []
+    monkeypatch.setattr(
+        "loopguard_core.guard.run.GuardedRun.context_compacted", lambda _: heard.append(True)
+    )
+    search, _ = search_tool()
+    agent = agent_of([*calling(2), *saying("Done.")], search)
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda _: "so")
+    result = asyncio.run(guarded_run(agent, [*rounds(5), NOW], run_config=config(shaper)))
+    assert result.final_output == "Done."
+    assert heard == [True]
+
+
+def test_filters_can_be_called_one_from_another() -> None:
+    """Shaped first, trimmed then."""
+    shaper, hooks = ContextShaper(policy=POLICY), LoopGuardHooks(max_tokens=400)
+
+    async def both(data: CallModelData[Any]) -> ModelInputData:
+        shown = await shaper(data)
+        return hooks.trim_input(CallModelData(shown, data.agent, data.context))
+
+    agent = agent_of(saying("Done."))
+    run(agent, [*rounds(5, size=900), NOW], run_config=config(both))
+    (call,) = agent.model.calls
+    assert len(call.input) < 26
+    assert_valid(call.input)
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("policy", {"policy": 3}),
+        ("summarizer", {"summarizer": "gpt"}),
+        ("max_result_bytes", {"max_result_bytes": -1}),
+    ],
+)
+def test_bad_arguments_are_named(field: str, options: dict[str, Any]) -> None:
+    """The error names the argument."""
+    with pytest.raises(InvalidInputError, match=field):
+        ContextShaper(**{"policy": POLICY} | options)
+    with pytest.raises(InvalidInputError, match="shaper"):
+        ShapedSession(SQLiteSession("s"), shaper=POLICY)  # type: ignore[arg-type]
