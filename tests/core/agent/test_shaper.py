@@ -22,6 +22,8 @@ from loopguard_core.agent.shaping import (
     plan_shape,
     reporting_compactions,
 )
+from loopguard_core.agent.shaping.prices import PriceList
+from loopguard_core.agent.shaping.rendering import Rendering
 from loopguard_core.agent.store import MemoryStore
 from loopguard_core.errors import InvalidInputError
 
@@ -336,3 +338,27 @@ def test_every_plan_is_sound(
     assert not (plan.fold and plan.cuts)
     sent = repair_pairs(rendered)
     assert sum(some.role == "tool" for some in sent) == sum(len(s.tool_calls) for s in sent)
+
+
+@given(
+    st.lists(st.tuples(KINDS, st.integers(0, 300), st.integers(1, 4)), max_size=25),
+    st.lists(st.integers(1, 25), max_size=5),
+    st.integers(50, 900),
+)
+@settings(derandomize=True, max_examples=200, deadline=None)
+def test_a_history_that_grows_is_shown_as_if_it_were_new(
+    shape: list[tuple[str, int, int]], stops: list[int], tokens: int
+) -> None:
+    """Whatever was kept from earlier builds, messages and prices are those of a fresh start."""
+    entries = [
+        entry(at, kind, "x" * size, tool_call_id=str(call), tool_name="f")
+        for at, (kind, size, call) in enumerate(shape, 1)
+    ]
+    policy = POLICY.model_copy(update={"budget_tokens": tokens, "lod_truncate_above_chars": 100})
+    prices, rendering = PriceList(policy), Rendering(policy)
+    for stop in [*sorted(stops), 25, 3, 25]:
+        some = entries[:stop]
+        plan = plan_shape(some, policy, prices=prices)
+        assert plan == plan_shape(some, policy)
+        fresh = repair_pairs(render(some, stubs=plan.shown))
+        assert rendering.messages(some, plan.shown) == fresh
