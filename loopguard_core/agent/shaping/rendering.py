@@ -67,10 +67,7 @@ class Rendering:
             return False
         if {at: text for at, text in shown.items() if at < kept} != self._shown:
             return False
-        made = {entry.tool_call_id for entry in entries[kept:] if entry.kind == "tool_call"}
-        return all(
-            entry.tool_call_id in made for entry in entries[kept:] if entry.kind == "tool_result"
-        )
+        return _answers_itself(entries[kept:])
 
     def _render(
         self, entries: Sequence[Entry], shown: Mapping[int, str], start: int, stop: int
@@ -80,18 +77,44 @@ class Rendering:
         return repair_pairs(messages) if self._pairs else messages
 
 
+def _answers_itself(entries: Sequence[Entry]) -> bool:
+    """Return True if every result among *entries* answers a call that stands before it there."""
+    made: set[str] = set()
+    for entry in entries:
+        if entry.kind == EntryKind.TOOL_CALL:
+            made.add(entry.tool_call_id)
+        elif entry.kind == EntryKind.TOOL_RESULT and entry.tool_call_id not in made:
+            return False
+    return True
+
+
 def _settled(entries: Sequence[Entry]) -> int:
-    """Return the newest index at which a message begins and every call before is answered."""
-    settled = 0
+    """Return the newest index that parts nothing: no message, no call from any of its results."""
+    begins = _whole_beginnings(entries)
+    waiting: set[str] = set()
+    for index in range(len(entries) - 1, -1, -1):
+        entry = entries[index]
+        if entry.kind == EntryKind.TOOL_RESULT:
+            waiting.add(entry.tool_call_id)
+        elif entry.kind == EntryKind.TOOL_CALL:
+            waiting.discard(entry.tool_call_id)
+        if not waiting and index in begins:
+            return index
+    return 0
+
+
+def _whole_beginnings(entries: Sequence[Entry]) -> set[int]:
+    """Return the indices at which a message begins and every call before is answered."""
+    begins: set[int] = set()
     open_calls: set[str] = set()
     previous = ""
     for index, entry in enumerate(entries):
         joins = entry.kind == EntryKind.TOOL_CALL and previous in _OPENS
-        if not open_calls and not joins and entry.kind != EntryKind.TOOL_RESULT:
-            settled = index
+        if not open_calls and not joins:
+            begins.add(index)
         if entry.kind == EntryKind.TOOL_CALL:
             open_calls.add(entry.tool_call_id)
         elif entry.kind == EntryKind.TOOL_RESULT:
             open_calls.discard(entry.tool_call_id)
         previous = entry.kind
-    return settled
+    return begins

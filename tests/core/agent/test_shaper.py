@@ -341,11 +341,11 @@ def test_every_plan_is_sound(
 
 
 @given(
-    st.lists(st.tuples(KINDS, st.integers(0, 300), st.integers(1, 4)), max_size=25),
-    st.lists(st.integers(1, 25), max_size=5),
+    st.lists(st.tuples(KINDS, st.integers(0, 300), st.integers(1, 2)), max_size=25),
+    st.lists(st.integers(1, 25), max_size=8),
     st.integers(50, 900),
 )
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=400, deadline=None)
 def test_a_history_that_grows_is_shown_as_if_it_were_new(
     shape: list[tuple[str, int, int]], stops: list[int], tokens: int
 ) -> None:
@@ -362,3 +362,26 @@ def test_a_history_that_grows_is_shown_as_if_it_were_new(
         assert plan == plan_shape(some, policy)
         fresh = repair_pairs(render(some, stubs=plan.shown))
         assert rendering.messages(some, plan.shown) == fresh
+
+
+def test_a_result_that_comes_late_changes_what_was_shown() -> None:
+    """The result of a lifted call stands in the place of the first, however long ago that was."""
+    call = {"tool_call_id": "c", "tool_name": "job"}
+    entries = [entry(1, "tool_call", "{}", **call), entry(2, "tool_result", "PENDING", **call)]
+    entries += [entry(3), entry(4, "assistant"), entry(5)]
+    rendering = Rendering(POLICY)
+    rendering.messages(entries, {})
+    entries.append(entry(6, "tool_result", "done at last", **call))
+    assert rendering.messages(entries, {})[1].content == "done at last"
+
+
+def test_the_border_of_the_stubs_moves_in_steps() -> None:
+    """Entries that have left the tail are shown whole until as many as a step have."""
+    policy = POLICY.model_copy(update={"step_entries": 8, "budget_tokens": 3_000})
+    borders = set()
+    for count in range(24, 34):
+        entries = [entry(at, content="x" * 500) for at in range(count)]
+        plan = plan_shape(entries, policy)
+        assert not plan.fold
+        borders.add(max(plan.stubs) + 1)
+    assert borders == {16, 24}
