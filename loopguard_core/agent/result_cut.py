@@ -6,6 +6,7 @@ stores and slots keep the whole. Source: agent specification, section 10.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,12 @@ from .budget import byte_length
 from .sections import placeholders
 from .utf8 import boundary, from_utf8, to_utf8
 
-__all__ = ["ResultCut", "cut_result", "head_and_tail"]
+__all__ = ["ResultCut", "cut_result", "head_and_tail", "is_cut"]
+
+_MARKER: Final = re.compile(r"\n…\[truncated \d+ of \d+ chars[^\n]*\]…\n")
+
+_LONGEST_CHAR: Final = 4
+"""Bytes of the longest character, which a tail may begin with."""
 
 _LISTED_BYTES: Final = 400
 """What the marker may spend on placeholders: a document can have thousands of sections."""
@@ -99,3 +105,12 @@ def cut_result(text: str, limit_bytes: int, *, expandable: bool = True) -> str:
     """
     cut = head_and_tail(text, limit_bytes)
     return text if cut is None else cut.text(expandable=expandable)
+
+
+def is_cut(text: str, limit_bytes: int) -> bool:
+    """Return True if *text* is what `cut_result` left of a longer text at this limit."""
+    marker = _MARKER.search(text) if limit_bytes > 0 else None
+    if marker is None:
+        return False
+    head, tail = byte_length(text[: marker.start()]), byte_length(text[marker.end() :])
+    return head <= limit_bytes * 2 // 3 and head + tail <= limit_bytes + _LONGEST_CHAR

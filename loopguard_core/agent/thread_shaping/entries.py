@@ -20,7 +20,7 @@ _KINDS: Final = {"user": EntryKind.USER, "bot": EntryKind.ASSISTANT}
 _ACTIVITIES: Final = {"request": EntryKind.TOOL_CALL, "response": EntryKind.TOOL_RESULT}
 
 
-def entry_of(message: Mapping[str, object], position: int) -> Entry:
+def entry_of(message: Mapping[str, object], position: int, *, is_sealed: bool = False) -> Entry:
     """Return a neutral message as an entry.
 
     A message that is neither a person's, a model's nor a tool's keeps its type as its kind. Calls
@@ -29,6 +29,7 @@ def entry_of(message: Mapping[str, object], position: int) -> Entry:
     Args:
         message: The message.
         position: Where it stands in its thread; its time, and its id where it has none.
+        is_sealed: True leaves its text out, so that no plan can shorten it.
     """
     activity = activity_of(message)
     call_id = message.get("call_id")
@@ -41,7 +42,7 @@ def entry_of(message: Mapping[str, object], position: int) -> Entry:
     return Entry.model_construct(
         kind=kind,
         id=call_id if isinstance(call_id, str) and call_id else str(position),
-        content=sent_text(message),
+        content="" if is_sealed else sent_text(message),
         tool_call_id=call_id if isinstance(call_id, str) else "",
         tool_name="" if activity is None else activity.name,
         parts=(),

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from loopguard_core.agent.budget import CharsByFour, TokenEstimator
 from loopguard_core.agent.entries import Entry, EntryKind
 from loopguard_core.agent.neutral import neutralize_special_tokens
-from loopguard_core.agent.result_cut import cut_result
+from loopguard_core.agent.result_cut import cut_result, is_cut
 from loopguard_core.agent.shaping import ShaperPolicy, plan_shape, summary_prompt
 from loopguard_core.errors import InvalidInputError
 from loopguard_core.message import as_messages, type_of
 from loopguard_core.thread import exchanges
 from loopguard_core.tokens import BLOCK_TOKENS
 
-from .entries import COMPACTED, entry_of
+from .entries import COMPACTED, entry_of, sent_text
 from .fold_record import FoldRecord, folding_is_idle
 from .pairs import paired
 from .shape import ThreadShape
@@ -30,10 +30,10 @@ __all__ = ["ThreadShaper"]
 class ThreadShaper:
     """Decides what is sent of a thread; it keeps no state, so any number of runs share it.
 
-    System messages at the head and pinned messages are sent as they are and never folded, and the
-    newest message of a person is not folded either: it is the task.
-    Reasoning is never shortened, because providers sign it. A fold takes whole exchanges, and the
-    summaries of earlier folds with them.
+    System messages at the head, pinned messages, and the newest message of a person, which is the
+    task, are sent as they are and never folded. Reasoning, which providers sign, and messages with
+    the key `sealed` can be folded, but their texts are never shortened. A fold takes whole
+    exchanges, and the summaries of earlier folds with them.
 
     Args:
         policy: The limits; see `ShaperPolicy.for_context`.
@@ -90,17 +90,18 @@ class ThreadShaper:
         messages = as_messages(messages)
         units = exchanges(messages)
         apart = _apart(messages, units)
-        shaped = [at for at in range(len(messages)) if at not in apart]
-        entries = [entry_of(messages[at], at) for at in shaped]
-        beside = beside_tokens + self._beside(messages, apart)
-        # What is no text goes with its message in a fold, so it is no reason to give up on folding.
-        blocks = BLOCK_TOKENS * sum(_block_count(messages[at]) for at in shaped)
-        plan = plan_shape(
-            entries, self._policy, system_tokens=beside + blocks, estimate=self._estimate
-        )
-        texts = self._texts(messages, shaped, entries, plan, expandable=expandable)
-        hopeless = 0 < plan.target < beside or folding_is_idle(folds, plan.tokens)
         task = _newest_person(messages)
+        shaped = [at for at in range(len(messages)) if at not in apart]
+        sealed = {at for at in shaped if at == task or _is_sealed(messages[at])}
+        entries = {at: entry_of(messages[at], at, is_sealed=at in sealed) for at in shaped}
+        beside = beside_tokens + self._fixed(messages, apart, apart)
+        # What is no text, or sealed, goes with its message in a fold: no reason to give up on one.
+        fixed = beside + self._fixed(messages, sealed, shaped)
+        plan = plan_shape(
+            list(entries.values()), self._policy, system_tokens=fixed, estimate=self._estimate
+        )
+        texts = self._texts(messages, entries, sealed, plan, expandable=expandable)
+        hopeless = 0 < plan.target < beside or folding_is_idle(folds, plan.tokens)
         fold = () if hopeless else _whole(units, apart | {task}, [shaped[at] for at in plan.fold])
         sent = tuple(range(len(messages)))
         return ThreadShape(
@@ -120,16 +121,18 @@ class ThreadShaper:
         heading = self._policy.summary_heading
         return "\n".join(filter(None, ["[compacted]", heading, summary.strip()]))
 
-    def _beside(self, messages: Sequence[Mapping[str, object]], apart: set[int]) -> int:
-        """Price what is sent as it is."""
-        texts = sum(self._estimate(entry_of(messages[at], at).content) for at in apart)
-        return texts + BLOCK_TOKENS * sum(_block_count(messages[at]) for at in apart)
+    def _fixed(
+        self, messages: Sequence[Mapping[str, object]], texts: Iterable[int], blocks: Iterable[int]
+    ) -> int:
+        """Price what cannot be shortened: texts and blocks, each at their positions."""
+        counted = sum(_block_count(messages[at]) for at in blocks)
+        return BLOCK_TOKENS * counted + sum(self._estimate(sent_text(messages[at])) for at in texts)
 
     def _texts(
         self,
         messages: Sequence[Mapping[str, object]],
-        shaped: Sequence[int],
-        entries: Sequence[Entry],
+        entries: Mapping[int, Entry],
+        sealed: set[int],
         plan: ShapePlan,
         *,
         expandable: bool,
@@ -138,15 +141,16 @@ class ThreadShaper:
         turn = _newest_person(messages)
         shown = plan.shown
         texts: dict[int, str] = {}
-        for index, (at, entry) in enumerate(zip(shaped, entries, strict=True)):
-            if entry.kind == "reasoning":
+        for index, (at, entry) in enumerate(entries.items()):
+            if at in sealed:
                 continue
             text = shown.get(index, entry.content)
             if entry.kind == EntryKind.TOOL_RESULT:
                 if not self._policy.verbatim_tool_results:
                     text = neutralize_special_tokens(text)
-                hint = expandable and at > turn
-                text = cut_result(text, self._max_result_bytes, expandable=hint)
+                if not is_cut(text, self._max_result_bytes):  # where a thread is shaped twice
+                    hint = expandable and at > turn
+                    text = cut_result(text, self._max_result_bytes, expandable=hint)
             if text != entry.content:
                 texts[at] = text
         return texts
@@ -187,6 +191,10 @@ def _whole(units: Sequence[Exchange], apart: set[int], fold: Sequence[int]) -> t
 def _is_worth(messages: Sequence[Mapping[str, object]], fold: Sequence[int]) -> bool:
     """Return False if a fold would take nothing but an earlier summary."""
     return any(entry_of(messages[at], at).kind != EntryKind.COMPACTION for at in fold)
+
+
+def _is_sealed(message: Mapping[str, object]) -> bool:
+    return type_of(message) == "reasoning" or message.get("sealed") is True
 
 
 def _block_count(message: Mapping[str, object]) -> int:

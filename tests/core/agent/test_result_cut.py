@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopguard_core.agent.budget import byte_length
-from loopguard_core.agent.result_cut import ResultCut, cut_result, head_and_tail
+from loopguard_core.agent.result_cut import ResultCut, cut_result, head_and_tail, is_cut
 
 from .cases import cases, ids
 
@@ -48,6 +48,8 @@ def test_both_ends_of_a_text_stay(text: str, limit: int) -> None:
         assert byte_length(cut.head) <= limit * 2 // 3
         assert byte_length(cut.head) + byte_length(cut.tail) <= limit + 3
         assert cut.dropped == cut.total - limit
+        assert is_cut(cut.text(), limit)
+        assert not is_cut(text, limit)
         assert cut.total == byte_length(text)
 
 

@@ -90,6 +90,34 @@ def test_the_task_is_never_folded() -> None:
     assert 2 in shape.sent
 
 
+@pytest.mark.parametrize("kind", ["task", "reasoning", "sealed"])
+def test_what_is_never_shortened_is_priced_whole(kind: str) -> None:
+    """The task, reasoning, and what a framework must not edit; stubs elsewhere make the room."""
+    long = Message.reasoning("l" * 1_600) if kind == "reasoning" else Message.bot("l" * 1_600)
+    if kind == "task":
+        long = Message.user("l" * 1_600)
+    long["sealed"] = kind == "sealed"
+    thread = [*([Message.user("go")] if kind != "task" else []), long]
+    for number in range(8):
+        thread += [Message.bot(f"step {number}"), *call(number, "r" * 100)]
+    at = thread.index(long)
+    shape = ThreadShaper(POLICY.model_copy(update={"always_lod": True})).shape(thread)
+    assert at not in shape.texts
+    assert 650 < shape.tokens < 700
+    short = POLICY.model_copy(update={"budget_tokens": 600})
+    assert (at in ThreadShaper(short).shape(thread).fold) is (kind != "task")
+
+
+def test_what_was_cut_before_is_not_cut_again() -> None:
+    """A thread that is shaped when it is read may be shaped once more when it is sent."""
+    thread = [Message.user("go"), *call(1, "ä" * 900)]
+    shaper = ThreadShaper(ShaperPolicy(), max_result_bytes=200)
+    cut = shaper.shape(thread, expandable=True).texts[2]
+    again = [Message.user("go"), *call(1, cut)]
+    assert not shaper.shape(again).texts
+    assert ThreadShaper(ShaperPolicy(), max_result_bytes=100).shape(again).texts
+
+
 def test_a_summary_says_that_it_is_history() -> None:
     """Its text carries the mark of a fold and the heading; the prompt names tools."""
     thread = talk(30, 300)
