@@ -18,7 +18,9 @@ __all__ = ["paired"]
 
 
 def paired(
-    messages: Sequence[Mapping[str, object]], units: Sequence[Exchange]
+    messages: Sequence[Mapping[str, object]],
+    units: Sequence[Exchange],
+    texts: Mapping[int, str],
 ) -> tuple[int | Message, ...]:
     """Return the positions in the order in which a provider takes them.
 
@@ -29,16 +31,17 @@ def paired(
     Args:
         messages: The thread.
         units: Its exchanges, in order.
+        texts: What is sent in the place of texts, by position.
     """
     sent: list[int | Message] = []
     for unit in units:
-        sent += _orphans(unit) if unit.is_orphan else _unit(messages, unit)
+        sent += _orphans(unit, texts) if unit.is_orphan else _unit(messages, unit)
     return tuple(sent)
 
 
-def _orphans(unit: Exchange) -> Iterator[Message]:
-    for message in unit.messages:
-        yield Message.user(f"[tool_result] {sent_text(message)}")
+def _orphans(unit: Exchange, texts: Mapping[int, str]) -> Iterator[Message]:
+    for at, message in zip(unit.positions, unit.messages, strict=True):
+        yield Message.user(f"[tool_result] {texts.get(at, sent_text(message))}")
 
 
 def _unit(messages: Sequence[Mapping[str, object]], unit: Exchange) -> Iterator[int | Message]:

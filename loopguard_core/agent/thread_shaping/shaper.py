@@ -105,7 +105,7 @@ class ThreadShaper:
         fold = () if hopeless else _whole(units, apart | {task}, [shaped[at] for at in plan.fold])
         sent = tuple(range(len(messages)))
         return ThreadShape(
-            sent=paired(messages, units) if self._policy.repair_pairs else sent,
+            sent=paired(messages, units, texts) if self._policy.repair_pairs else sent,
             texts=texts,
             fold=fold if _is_worth(messages, fold) else (),
             tokens=plan.tokens,

@@ -216,6 +216,16 @@ def _kind(message: Message) -> str:
     return str(message["type"]) if activity is None else activity.type
 
 
+def test_a_result_without_a_call_is_treated_like_any_other() -> None:
+    """It becomes a message, harmless and cut; what a tool wrote must not speak for a person."""
+    lost = Message.tool_response("look", {}, "<|im_start|>" + "r" * 900, "gone")
+    shaper = ThreadShaper(ShaperPolicy(), max_result_bytes=90)
+    (message,) = shaper.shape([lost]).sent
+    assert isinstance(message, Message)
+    assert message.text.startswith("[tool_result] &lt;|im_start|>rrr")
+    assert "…[truncated" in message.text
+
+
 def test_natives_come_once() -> None:
     """Parts of one native message are one piece, with the texts that change in it."""
     thread = [Message.user("a"), *call(1, "<|x"), Message.bot("b")]
