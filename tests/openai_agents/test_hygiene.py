@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from agents import function_tool
@@ -11,9 +11,20 @@ from agents.testing import function_call
 
 from loopguard_core import InvalidInputError
 from loopguard_core.agent import ToolHygiene
+from loopguard_core.guard.guidance import without_guidance
 from loopguard_openai_agents import LoopGuardHooks, expanded_output, halted_by, prepare_tools
 
-from .harness import MODES, agent_of, blocking_guard, calling, outputs, run, saying, search_tool
+from .harness import (
+    MODES,
+    WARNING,
+    agent_of,
+    blocking_guard,
+    calling,
+    outputs,
+    run,
+    saying,
+    search_tool,
+)
 
 TABLE = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
 
@@ -75,6 +86,64 @@ def test_placeholders_stand_for_what_the_tool_returned() -> None:
     script = [raw_call('{"table": "t"}'), *saying("{OUTPUT}")]
     result = run(agent_of(script, *prepare_tools([rows])))
     assert json.loads(expanded_output(result)) == TABLE
+
+
+def test_placeholders_stand_for_results_as_texts() -> None:
+    """A result that is no text is what the model reads of it."""
+
+    @function_tool
+    def rows() -> dict[str, int]:
+        """Read a table."""
+        return {"a": 1}
+
+    result = run(agent_of([*calling(1, name="rows", x=1), *saying("{OUTPUT}")], rows))
+    assert expanded_output(result) == "{'a': 1}"
+
+
+def test_notes_of_the_guard_are_not_shown() -> None:
+    """They are for the model; a result that was encoded is shown as the tool returned it."""
+    hooks = LoopGuardHooks(guard=WARNING)
+    rows, _ = rows_tool()
+    script = [*calling(3, name="rows", table="t"), *saying("{OUTPUT}")]
+    result = run(agent_of(script, *hooks.guard_tools(prepare_tools([rows]))))
+    noted = outputs(result.to_input_list())[-1]
+    assert noted != without_guidance(noted)
+    assert json.loads(expanded_output(result)) == TABLE
+    rows, _ = rows_tool()
+    result = run(agent_of(script, *hooks.guard_tools([rows])))
+    assert json.loads(expanded_output(result)) == TABLE
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("arguments", "ran"), [('{"n": 3}', [3]), ('{"n": "x"}', [])])
+def test_tools_that_return_data(mode: str, arguments: str, ran: list[int]) -> None:
+    """What they return fits their schema, which a table does not; a refusal is no such data."""
+    runs: list[int] = []
+
+    @function_tool(output_json_schema={"type": "object", "properties": {}})
+    def rows(n: int) -> str:
+        """Read a table."""
+        runs.append(n)
+        return json.dumps({"rows": TABLE})
+
+    agent = agent_of([raw_call(arguments), *saying("Done.")], *prepare_tools([rows]))
+    (answer,) = outputs(run(agent, mode=mode).to_input_list())
+    assert runs == ran
+    assert json.loads(answer) == {"rows": TABLE} if ran else "should be integer" in answer
+
+
+def test_the_whole_schema_can_be_checked() -> None:
+    """With `strict`, also what the light check does not read."""
+
+    @function_tool
+    def rows(kind: Literal["a", "b"]) -> str:
+        """Read a table."""
+        return kind
+
+    strict = ToolHygiene(validate_schema="strict")
+    script = [raw_call('{"kind": "c"}'), *saying("Done.")]
+    result = run(agent_of(script, *prepare_tools([rows], hygiene=strict)))
+    assert "INVALID" in outputs(result.to_input_list())[0]
 
 
 @pytest.mark.parametrize("guard_first", [True, False])

@@ -7,16 +7,16 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from agents import Agent, RunConfig, SQLiteSession
+from agents import Agent, RunConfig, function_tool
 from agents.run_config import CallModelData, ModelInputData
-from agents.testing import ScriptedModel
+from agents.testing import ScriptedModel, function_call
 
 from loopguard_core import InvalidInputError
 from loopguard_core.agent import ShaperPolicy
+from loopguard_core.agent.shaping import HISTORY_HEADING
 from loopguard_openai_agents import (
     ContextShaper,
     LoopGuardHooks,
-    ShapedSession,
     expanded_output,
     guarded_run,
 )
@@ -128,52 +128,6 @@ def test_reasoning_stays_in_front_of_what_followed_it() -> None:
             assert sent[place + 1]["type"] == "function_call"
 
 
-def test_items_of_a_server_are_never_edited() -> None:
-    """Compactions, hosted calls and pictures pass through; nobody answers a hosted call."""
-    items = [
-        {"type": "compaction", "id": "cmp", "encrypted_content": "x" * 3_000},
-        {
-            "type": "web_search_call",
-            "id": "ws",
-            "status": "completed",
-            "action": {"type": "search"},
-        },
-        {"role": "user", "content": [{"type": "input_image", "image_url": "u", "detail": "auto"}]},
-        *rounds(1),
-        NOW,
-    ]
-    sent = shaped(ContextShaper(policy=POLICY), items)
-    assert [mine is theirs for mine, theirs in zip(sent, items, strict=True)].count(False) == 0
-
-
-@pytest.mark.parametrize(
-    ("items", "kinds"),
-    [
-        (
-            [{"type": "function_call_output", "call_id": "x", "output": "lost"}, NOW],
-            ["user", "user"],
-        ),
-        (
-            [NOW, {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"}, NOW],
-            ["user", "function_call", "function_call_output", "user"],
-        ),
-        (
-            [
-                {"type": "function_call", "call_id": "x", "name": "f", "arguments": "{}"},
-                NOW,
-                {"type": "function_call_output", "call_id": "x", "output": "late"},
-            ],
-            ["function_call", "function_call_output", "user"],
-        ),
-        ([NOW, {"type": "computer_call", "call_id": "x", "action": {}}], ["user", "computer_call"]),
-    ],
-)
-def test_pairs_are_repaired(items: list[Any], kinds: list[str]) -> None:
-    """Each call is answered right behind it, where a text can answer it (Q11)."""
-    sent = shaped(ContextShaper(policy=ShaperPolicy()), items)
-    assert [item.get("type") or item["role"] for item in sent] == kinds
-
-
 def test_a_conversation_that_the_server_keeps_is_left_alone() -> None:
     """An input that begins with an answer is the end of a thread that is elsewhere."""
     items: list[Any] = [{"type": "function_call_output", "call_id": "x", "output": "<|end|>"}]
@@ -240,40 +194,6 @@ def test_results_are_cut_and_shown_whole_in_the_output(mode: str) -> None:
     assert expanded_output(result) == f"It says: nothing for {long} in 3"
 
 
-async def test_a_session_is_folded_for_good() -> None:
-    """The summary is stored, the next run reads it, and nothing is summarised again."""
-    asked: list[str] = []
-    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: asked.append(p) or "it was so")
-    stored = SQLiteSession("s")
-    await stored.add_items(rounds(5))
-    session = ShapedSession(stored, shaper=shaper)
-    first = await session.get_items()
-    assert first[0]["content"] == "[compacted]\nit was so"
-    assert await stored.get_items() == first
-    again = ShapedSession(stored, shaper=ContextShaper(policy=SMALL, summarizer=_never))
-    assert await again.get_items() == first
-    assert len(asked) == 1
-    assert len(await session.get_items(limit=2)) == 2
-
-
-async def test_a_session_that_cannot_be_written_keeps_what_it_had() -> None:
-    """What was there is put back, and the error is the session's own."""
-    stored = SQLiteSession("s")
-    await stored.add_items(rounds(5))
-    add, failing = stored.add_items, iter([True, False])
-
-    async def add_items(items: list[Any]) -> None:
-        if next(failing):
-            raise OSError("disk full")
-        await add(items)
-
-    stored.add_items = add_items  # type: ignore[method-assign]
-    session = ShapedSession(stored, shaper=ContextShaper(policy=SMALL, summarizer=lambda _: "so"))
-    with pytest.raises(OSError, match="disk full"):
-        await session.get_items()
-    assert await stored.get_items() == rounds(5)
-
-
 def test_a_fold_arms_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run hears of a compaction once, and decides on."""
     heard: list[bool] = []
@@ -286,6 +206,86 @@ def test_a_fold_arms_the_guard(monkeypatch: pytest.MonkeyPatch) -> None:
     result = asyncio.run(guarded_run(agent, [*rounds(5), NOW], run_config=config(shaper)))
     assert result.final_output == "Done."
     assert heard == [True]
+
+
+@pytest.mark.parametrize("task", ["the task", "the task " + "t" * 1_600])
+def test_a_fold_within_one_turn(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task stays whole in front of the summary, and the guard hears of each fold."""
+    heard: list[bool] = []
+    monkeypatch.setattr(
+        "loopguard_core.guard.run.GuardedRun.context_compacted", lambda _: heard.append(True)
+    )
+
+    @function_tool
+    def page(number: int) -> str:
+        """Read a page."""
+        return f"{number}" * 700
+
+    calls = [[function_call("page", {"number": n}, call_id=f"c{n}")] for n in range(8)]
+    agent = agent_of([*calls, *saying("Done.")], page)
+    folds: list[FoldRecord] = []
+    numbers = iter(range(9))
+    shaper = ContextShaper(
+        policy=SMALL, summarizer=lambda _: f"so {next(numbers)}", on_fold=folds.append
+    )
+    asyncio.run(guarded_run(agent, task, run_config=config(shaper)))
+    assert len(heard) == len(folds) > 1
+    last = agent.model.calls[-1].input
+    assert last[0]["content"] == task
+    assert last[1]["content"] == f"[compacted]\nso {len(folds) - 1}"
+    assert_valid(last)
+
+
+async def test_folds_of_many_runs_are_found_again() -> None:
+    """More runs at once than one would think of still ask for one summary each."""
+    asked: list[str] = []
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: asked.append(p) or f"so {len(asked)}")
+    threads = [[{"role": "user", "content": f"run {n}"}, *rounds(5), NOW] for n in range(100)]
+    first = [await shaper.shaped(thread) for thread in threads]
+    assert [await shaper.shaped([*thread, NOW]) for thread in threads] == [[*f, NOW] for f in first]
+    assert len(asked) == 100
+
+
+async def test_the_folds_that_are_kept_are_those_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fold that nobody needed for longest goes first."""
+    monkeypatch.setattr("loopguard_openai_agents._folds._MAX_KNOWN", 2)
+    asked: list[str] = []
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: asked.append(p) or "so")
+    long = [[{"role": "user", "content": name}, *rounds(5), NOW] for name in "abc"]
+    for thread in (long[0], long[1], long[0], long[2], long[0]):
+        await shaper.shaped(thread)
+    assert len(asked) == 3
+    await shaper.shaped(long[1])
+    assert len(asked) == 4
+
+
+async def test_folds_that_free_nothing_rest(caplog: pytest.LogCaptureFixture) -> None:
+    """After three in a row no more summaries are asked for in that thread, which is said once."""
+    asked: list[str] = []
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: asked.append(p) or "s" * 4_000)
+    items = [*rounds(5), NOW]
+    with caplog.at_level(logging.WARNING, "loopguard"):
+        for number in range(8):
+            items = [*items, {"type": "message", "role": "assistant", "content": f"{number}"}]
+            await shaper.shaped(items)
+    assert 1 < len(asked) < 8
+    assert len([record for record in caplog.records if "cannot be brought" in record.message]) == 1
+
+
+def test_an_oversized_newest_result_is_cut() -> None:
+    """It is not fatal: head and tail are sent, and the thread fits."""
+    call = {"type": "function_call", "call_id": "c", "name": "search", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "c", "output": "r" * 90_000}
+    sent: list[Any] = shaped(ContextShaper(policy=SMALL), [NOW, call, result])
+    assert "…[truncated" in sent[2]["output"]
+    assert len(sent[2]["output"]) < 4 * SMALL.budget_tokens
+
+
+def test_a_summary_is_marked_as_history() -> None:
+    """A model must not take what it tells of for its next task."""
+    policy = SMALL.model_copy(update={"summary_heading": HISTORY_HEADING})
+    sent = shaped(ContextShaper(policy=policy, summarizer=lambda _: "so"), [*rounds(5), NOW])
+    assert sent[0]["content"] == f"[compacted]\n{HISTORY_HEADING}\nso"
 
 
 def test_filters_can_be_called_one_from_another() -> None:
@@ -315,5 +315,3 @@ def test_bad_arguments_are_named(field: str, options: dict[str, Any]) -> None:
     """The error names the argument."""
     with pytest.raises(InvalidInputError, match=field):
         ContextShaper(**{"policy": POLICY} | options)
-    with pytest.raises(InvalidInputError, match="shaper"):
-        ShapedSession(SQLiteSession("s"), shaper=POLICY)  # type: ignore[arg-type]

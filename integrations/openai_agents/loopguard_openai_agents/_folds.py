@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from agents import ItemHelpers, Model, ModelSettings, ModelTracing, TResponseInputItem
 
@@ -24,34 +24,74 @@ __all__ = ["Fold", "KnownFolds", "Summarizer", "summary_of"]
 Summarizer: TypeAlias = Model | Callable[[str], str | Awaitable[str]]
 """A model of the SDK, or what answers a summary prompt; may wait."""
 
-_MAX_KNOWN: Final = 32
+_MAX_KNOWN: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
     """A fold that was made, to be made again in the next input of the same run.
 
+    Nothing of what it took is kept but marks, so that pictures and long results go with their run.
+
     Args:
         positions: What it took, in the input as it was then.
-        items: The items there.
+        ends: The marks of the first and the last item there.
+        whole: The mark of all of them.
         text: What stands for them.
         record: What it came to.
     """
 
     positions: tuple[int, ...]
-    items: tuple[TResponseInputItem, ...]
+    ends: tuple[int, int]
+    whole: int
     text: str
     record: FoldRecord
 
-    def fits(self, items: Sequence[TResponseInputItem]) -> bool:
-        """Return True if *items* holds what was folded, where it was."""
-        if self.positions[-1] >= len(items):
+    @classmethod
+    def of(
+        cls,
+        items: Sequence[TResponseInputItem],
+        positions: tuple[int, ...],
+        *,
+        text: str,
+        record: FoldRecord,
+    ) -> Self:
+        """Make the fold that takes *positions* of *items*."""
+        marks = _Marks(items)
+        return cls(positions, marks.ends(positions), marks.whole(positions), text, record)
+
+    def fits(self, marks: _Marks) -> bool:
+        """Return True if a thread holds what was folded, where it was."""
+        if self.positions[-1] >= len(marks):
             return False
-        # Most runs hand the same objects in again, and identity is looked at first.
-        return all(
-            items[at] is mine or items[at] == mine
-            for at, mine in zip(self.positions, self.items, strict=True)
-        )
+        return marks.ends(self.positions) == self.ends and marks.whole(self.positions) == self.whole
+
+
+class _Marks:
+    """Marks of the items of a thread, made where they are asked for; equal items have equal marks.
+
+    Args:
+        items: The thread.
+    """
+
+    def __init__(self, items: Sequence[TResponseInputItem]) -> None:
+        self._items = items
+        self._marks: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def ends(self, positions: Sequence[int]) -> tuple[int, int]:
+        return self._mark(positions[0]), self._mark(positions[-1])
+
+    def whole(self, positions: Sequence[int]) -> int:
+        return hash(tuple(map(self._mark, positions)))
+
+    def _mark(self, position: int) -> int:
+        mark = self._marks.get(position)
+        if mark is None:
+            mark = self._marks[position] = hash(repr(self._items[position]))
+        return mark
 
 
 class KnownFolds:
@@ -62,21 +102,28 @@ class KnownFolds:
     """
 
     def __init__(self) -> None:
-        self._folds: deque[Fold] = deque(maxlen=_MAX_KNOWN)
+        self._folds: OrderedDict[Fold, None] = OrderedDict()
 
     def add(self, fold: Fold) -> None:
-        """Keep *fold*; the oldest of more than 32 is forgotten."""
-        self._folds.append(fold)
+        """Keep *fold*; of more than 512 the one that was not used for longest is forgotten."""
+        self._folds[fold] = None
+        if len(self._folds) > _MAX_KNOWN:
+            self._folds.popitem(last=False)
 
     def apply(
         self, items: list[TResponseInputItem]
     ) -> tuple[list[TResponseInputItem], list[FoldRecord]]:
         """Return *items* with every fold that was made of them, and what these came to."""
         records: list[FoldRecord] = []
-        while (fold := next((f for f in self._folds if f.fits(items)), None)) is not None:
+        while (fold := self._fitting(items)) is not None:
+            self._folds.move_to_end(fold)
             items = folded(items, fold.positions, fold.text)
             records.append(fold.record)
         return items, records
+
+    def _fitting(self, items: Sequence[TResponseInputItem]) -> Fold | None:
+        marks = _Marks(items)
+        return next((fold for fold in self._folds if fold.fits(marks)), None)
 
 
 async def summary_of(summarizer: Summarizer, prompt: str) -> str:

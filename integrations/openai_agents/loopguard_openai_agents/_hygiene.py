@@ -5,11 +5,20 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Self
 
-from agents import FunctionTool, ToolCallOutputItem
+from agents import (
+    FunctionTool,
+    ToolCallOutputItem,
+    ToolGuardrailFunctionOutput,
+    ToolInputGuardrail,
+    ToolInputGuardrailData,
+)
 from typing_extensions import override
 
 from loopguard_core.agent import Slots, ToolDefinition, ToolHygiene
 from loopguard_core.errors import checked
+from loopguard_core.guard.guidance import without_guidance
+
+from ._items import content_of, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,7 +59,8 @@ def prepare_tools(tools: Iterable[Tool], *, hygiene: ToolHygiene | None = None) 
     A call whose arguments are cut off, malformed or against the schema does not run, and its
     answer says why; loose JSON is mended where that is safe. Results that are text are encoded.
     Everything else of a tool stays, guardrails included, so `guard_tools` goes with it in either
-    order. Tools that are no function tools come back as they are.
+    order. What a tool with an `output_json_schema` returns is data, and not encoded. Tools that are
+    no function tools come back as they are.
 
     Args:
         tools: They are not changed.
@@ -66,8 +76,8 @@ def prepare_tools(tools: Iterable[Tool], *, hygiene: ToolHygiene | None = None) 
 def expanded_output(result: RunResultBase) -> Any:  # noqa: ANN401 - the SDK's own type
     """Return the final output with the placeholders of `transclude=True` replaced.
 
-    They stand for what the tools of this run returned, before it was encoded or cut. Session and
-    items keep them. After a run was saved and resumed, results from before are those that the
+    They stand for what the tools of this run returned, before it was encoded or cut, as a text.
+    Session and items keep them. After a run was saved and resumed, results from before are those that the
     model read.
 
     Args:
@@ -78,27 +88,43 @@ def expanded_output(result: RunResultBase) -> Any:  # noqa: ANN401 - the SDK's o
         return output
     slots = Slots()
     for item in result.new_items:
-        if isinstance(item, ToolCallOutputItem) and isinstance(item.output, str):
-            slots.capture(
-                item.output.raw if isinstance(item.output, EncodedResult) else item.output
-            )
+        if isinstance(item, ToolCallOutputItem):
+            slots.capture(_returned(item))
     return slots.expand(output)
+
+
+def _returned(item: ToolCallOutputItem) -> str:
+    """Return what a tool returned, as a text; what the guard wrote behind it is for the model."""
+    if isinstance(item.output, EncodedResult):
+        return item.output.raw
+    said = content_of(field(item.raw_item, "output")).text
+    return without_guidance(item.output if isinstance(item.output, str) else said)
 
 
 def _prepared(tool: FunctionTool, hygiene: ToolHygiene) -> FunctionTool:
     check = hygiene.checks([ToolDefinition(name=tool.name, parameters=tool.params_json_schema)])
     invoke = tool.on_invoke_tool
+    returns_data = tool.output_json_schema is not None
+
+    def refuse(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
+        refusal = check(tool.name, data.context.tool_arguments).refusal
+        if refusal:
+            return ToolGuardrailFunctionOutput.reject_content(refusal)
+        return ToolGuardrailFunctionOutput.allow()
 
     async def on_invoke_tool(context: ToolContext[Any], arguments: str) -> Any:  # noqa: ANN401
         called = check(tool.name, arguments)
         if called.refusal:
             return called.refusal
         result = await invoke(context, called.text)
-        if not isinstance(result, str):
+        if returns_data or not isinstance(result, str):
             return result
         encoded = hygiene.encoded(result)
         return result if encoded == result else EncodedResult(encoded, result)
 
     prepared = copy.copy(tool)
     prepared.on_invoke_tool = on_invoke_tool
+    if returns_data:  # a refusal is no such data, and only a guardrail may answer something else
+        guardrail = ToolInputGuardrail[Any](refuse, name="loopguard_hygiene")
+        prepared.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), guardrail]
     return prepared

@@ -25,6 +25,8 @@ __all__ = [
     "hosted_result",
     "is_hosted",
     "is_output",
+    "is_passed_through",
+    "is_text",
     "kind",
     "plain",
     "result_in",
@@ -50,6 +52,8 @@ _HOSTED_CALLS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "mcp_call": (("arguments",), ("output", "error")),
     "tool_search_call": (("arguments",), ()),
 }
+# Its answer is an item of a kind of its own, so neither may go alone.
+_HALF_A_PAIR: Final = "tool_search_call"
 _OUTPUT_ENDING: Final = "_call_output"
 _TEXT_KEYS: Final = {"input_text": "text", "output_text": "text", "text": "text"}
 
@@ -107,6 +111,13 @@ def is_output(item: object) -> bool:
 def is_hosted(item: object) -> bool:
     """Return True if *item* is a call that the provider executed itself."""
     return kind(item) in _HOSTED_CALLS
+
+
+def is_passed_through(item: object) -> bool:
+    """Return True if *item* is none that is read here, as compactions, approvals, references."""
+    name = kind(item)
+    is_read = name in {"message", "reasoning"} or name in _LOCAL_CALLS or is_output(item)
+    return name == _HALF_A_PAIR or not (is_read or is_hosted(item))
 
 
 def call_in(item: object, *, as_sent: bool = False) -> Call | None:
@@ -171,6 +182,11 @@ def content_of(value: object) -> Content:
             others.append(part)
     identity = tuple({"type": kind(part), "digest": digest(plain(part))} for part in others)
     return Content("".join(texts), tuple(kind(part) for part in others), identity)
+
+
+def is_text(part: object) -> bool:
+    """Return True if a part of a content is text that may be written anew; a refusal is not."""
+    return kind(part) in _TEXT_KEYS
 
 
 def spoken(item: object, index: int) -> tuple[str, str]:

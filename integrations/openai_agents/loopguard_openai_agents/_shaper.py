@@ -1,4 +1,4 @@
-"""`ContextShaper` and `ShapedSession`: what a model is sent of a long thread."""
+"""`ContextShaper`: what a model is sent of a long thread."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from agents.run_config import CallModelData, ModelInputData
 
 from loopguard_core import InvalidInputError
 from loopguard_core.agent.budget import CharsByFour
-from loopguard_core.agent.thread_shaping import FoldRecord, ThreadShaper
+from loopguard_core.agent.thread_shaping import ThreadShaper
 from loopguard_core.agent.transclusion import with_slot_note
 from loopguard_core.tokens import written
 
-from ._folds import Fold, KnownFolds, summary_of
-from ._shaping import folded, neutral, sent_items
+from ._folding import Folding
 from ._trim import continues
 
 if TYPE_CHECKING:
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
 
     from agents import Agent, TResponseInputItem
 
-    from loopguard_core.agent import ShaperPolicy, TokenEstimator
+    from loopguard_core.agent import FoldRecord, ShaperPolicy, TokenEstimator
 
+    from ._folding import FoldedThread
     from ._folds import Summarizer
 
 __all__ = ["ContextShaper"]
@@ -41,10 +41,11 @@ class ContextShaper:
 
     For each model call long results before the newest items are sent as stubs, control tokens in
     results are made harmless, and calls and results are brought together. Items that are not cut
-    short are sent as the very same objects; reasoning, compactions and whatever a server executed
-    are never edited. Where that is not enough, the oldest part is folded: a summary is sent in its
-    place, in this call and in all later ones of the run. `ShapedSession` makes a fold last. The
-    newest message of a person is never folded.
+    short are sent as the very same objects; reasoning and whatever a server executed are never
+    edited. Where that is not enough, the oldest part is folded: a summary is sent in its place, in
+    this call and in all later ones that hold what it took. `ShapedSession` makes a fold last. The
+    newest message of a person, what a developer says, and what only the server can read, such as
+    compactions and approvals, are never folded.
 
     A fold that fails is logged and the call made without it. A thread that cannot be brought into
     its budget is sent as short as it gets, which is logged once. In a conversation that the server
@@ -77,12 +78,14 @@ class ContextShaper:
     ) -> None:
         if not (summarizer is None or isinstance(summarizer, Model) or callable(summarizer)):
             raise InvalidInputError("summarizer", summarizer, "a Model, a callable or None")
-        self._shaper = ThreadShaper(policy, max_result_bytes=max_result_bytes, estimate=estimate)
-        self._summarizer = summarizer
+        self.folding = Folding(
+            ThreadShaper(policy, max_result_bytes=max_result_bytes, estimate=estimate),
+            summarizer,
+            on_fold,
+        )
+        """Makes the folds; `ShapedSession` stores them."""
         self._transclude = transclude
-        self._on_fold = on_fold
         self._estimate = estimate
-        self._known = KnownFolds()
         self._told = False
 
     async def __call__(self, data: CallModelData[Any]) -> ModelInputData:
@@ -93,71 +96,30 @@ class ContextShaper:
             instructions = with_slot_note(instructions or "")
         if continues(given.input):  # the server has the rest
             return ModelInputData(given.input, instructions)
-        items = await self.shaped(given.input, beside_tokens=self._beside(instructions, data.agent))
-        return ModelInputData(items, instructions)
+        thread = await self.folding.of(
+            given.input,
+            beside_tokens=self._beside(instructions, data.agent),
+            expandable=self._transclude,
+        )
+        return ModelInputData(self.sent(thread), instructions)
 
-    async def shaped(
-        self, items: list[TResponseInputItem], *, beside_tokens: int = 0
-    ) -> list[TResponseInputItem]:
-        """Return what is sent of a thread.
+    async def shaped(self, items: list[TResponseInputItem]) -> list[TResponseInputItem]:
+        """Return what is sent of a thread by itself.
 
         Args:
             items: The whole thread; it is not changed.
-            beside_tokens: What the request costs beside it.
         """
-        items, records = await self.folded(items, beside_tokens=beside_tokens)
-        messages = neutral(items)
-        shape = self._shaper.shape(
-            messages, beside_tokens=beside_tokens, folds=records, expandable=self._transclude
-        )
-        if shape.over_budget and not self._told:
+        return self.sent(await self.folding.of(items))
+
+    def sent(self, thread: FoldedThread) -> list[TResponseInputItem]:
+        """Return what is sent of *thread*; once it is logged that one is over its budget."""
+        if thread.shape.over_budget and not self._told:
             self._told = True
             _LOGGER.warning(
                 "a thread costs %d tokens of a budget of %d, and cannot be brought into it",
-                shape.tokens, shape.target,
+                thread.shape.tokens, thread.shape.target,
             )  # fmt: skip
-        return sent_items(items, messages, shape)
-
-    async def folded(
-        self, items: list[TResponseInputItem], *, beside_tokens: int = 0
-    ) -> tuple[list[TResponseInputItem], list[FoldRecord]]:
-        """Return a thread with a summary in the place of its oldest part, if it has to be.
-
-        Args:
-            items: The whole thread; it is not changed. Comes back as it is if it fits.
-            beside_tokens: As in `shaped`.
-
-        Returns:
-            The thread, and the records of the folds that were made of it.
-        """
-        items, records = self._known.apply(items)
-        messages = neutral(items)
-        shape = self._shaper.shape(messages, beside_tokens=beside_tokens, folds=records)
-        if not shape.fold or self._summarizer is None:
-            return items, records
-        try:
-            prompt = self._shaper.summary_prompt(messages, shape)
-            summary = await summary_of(self._summarizer, prompt)
-        except Exception:  # a model raises what it likes, and the call can be made without it
-            _LOGGER.exception("a thread was not folded")
-            return items, records
-        if not summary.strip():
-            _LOGGER.warning("a thread was not folded: its summary is empty")
-            return items, records
-        text = self._shaper.summary_text(summary)
-        left = folded(items, shape.fold, text)
-        after = self._shaper.shape(neutral(left), beside_tokens=beside_tokens)
-        record = FoldRecord(
-            summary=summary,
-            messages=len(shape.fold),
-            tokens_before=shape.tokens,
-            tokens_after=after.tokens,
-        )
-        taken = tuple(items[at] for at in shape.fold)
-        self._known.add(Fold(shape.fold, taken, text, record))
-        if self._on_fold is not None:
-            self._on_fold(record)
-        return left, [*records, record]
+        return thread.sent()
 
     def _beside(self, instructions: str | None, agent: Agent[Any]) -> int:
         tools = [tool for tool in agent.tools if isinstance(tool, FunctionTool)]

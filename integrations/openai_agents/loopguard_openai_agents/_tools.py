@@ -20,6 +20,7 @@ from agents import (
 from loopguard_core import Action
 from loopguard_core.guard.guidance import append_guidance, nudge_text, verdict_record
 
+from ._hygiene import EncodedResult
 from ._items import Call, as_json
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class _ToolWatch:
         if not note or not isinstance(data.output, str):
             return ToolGuardrailFunctionOutput.allow()
         noted = append_guidance(data.output, note)
+        if isinstance(data.output, EncodedResult):
+            noted = EncodedResult(noted, data.output.raw)
         return ToolGuardrailFunctionOutput.reject_content(noted, verdict_record(verdict))
 
     def is_blocked(
