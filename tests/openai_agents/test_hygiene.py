@@ -25,6 +25,7 @@ from .harness import (
     saying,
     search_tool,
 )
+from .test_traps_of_items import LOCAL, execute
 
 TABLE = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
 
@@ -98,6 +99,13 @@ def test_placeholders_stand_for_results_as_texts() -> None:
 
     result = run(agent_of([*calling(1, name="rows", x=1), *saying("{OUTPUT}")], rows))
     assert expanded_output(result) == "{'a': 1}"
+
+
+def test_placeholders_stand_for_what_a_shell_wrote() -> None:
+    """Its output has a form of its own, and the run keeps the text."""
+    call, shell = LOCAL["shell"]
+    result = run(agent_of([[call(1)], *saying("{OUTPUT}")], shell))
+    assert expanded_output(result) == execute(None)
 
 
 def test_notes_of_the_guard_are_not_shown() -> None:

@@ -115,7 +115,9 @@ async def test_stubs_and_cuts_are_not_stored() -> None:
 
 
 @pytest.mark.parametrize("settings", [None, SessionSettings(limit=20)])
-async def test_what_is_read_in_part_is_not_rewritten(settings: SessionSettings | None) -> None:
+async def test_what_is_read_in_part_is_not_rewritten(
+    settings: SessionSettings | None, caplog: pytest.LogCaptureFixture
+) -> None:
     """With a limit of the reading, or of the session, the rest would be lost."""
     shaper, _ = asked_shaper()
     stored = await stored_in(SQLiteSession("s", session_settings=settings), rounds(9))
@@ -123,6 +125,7 @@ async def test_what_is_read_in_part_is_not_rewritten(settings: SessionSettings |
     await session.get_items(limit=None if settings else 20)
     assert len(await stored.get_items(limit=99)) == 45
     assert session.folds == ()
+    assert not caplog.records
 
 
 async def test_what_openai_keeps_is_not_rewritten() -> None:

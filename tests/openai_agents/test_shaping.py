@@ -20,6 +20,7 @@ from loopguard_openai_agents import (
     expanded_output,
     guarded_run,
 )
+from loopguard_openai_agents._shaping import summary_at_head
 
 from .driver import assert_valid
 from .harness import MODES, agent_of, calling, run, saying, search_tool
@@ -190,6 +191,7 @@ def test_results_are_cut_and_shown_whole_in_the_output(mode: str) -> None:
     assert last.system_instructions.startswith("Be brief.\n\n")
     assert "{OUTPUT}" in last.system_instructions
     assert len(last.input[-1]["output"]) < 500
+    assert "write {OUTPUT}" in last.input[-1]["output"]
     assert result.final_output == "It says: {OUTPUT}"
     assert expanded_output(result) == f"It says: nothing for {long} in 3"
 
@@ -234,6 +236,31 @@ def test_a_fold_within_one_turn(task: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert last[0]["content"] == task
     assert last[1]["content"] == f"[compacted]\nso {len(folds) - 1}"
     assert_valid(last)
+
+
+def test_a_summary_is_looked_for_at_the_head() -> None:
+    """Behind what a fold leaves; a thread without one is not read to its end at every step."""
+    summary = {"role": "user", "content": "[compacted]\nso"}
+    head: list[Any] = [{"role": "developer", "content": "obey"}, {"type": "compaction"}, NOW]
+    assert summary_at_head([*head, summary, *rounds(1)]) == summary["content"]
+    assert not summary_at_head([*head, *rounds(1), summary])
+
+
+def test_a_model_without_tools_is_not_taught_placeholders() -> None:
+    """It has nothing to show."""
+    agent = agent_of(saying("Done."), instructions="Be brief.")
+    run(agent, run_config=config(ContextShaper(policy=ShaperPolicy(), transclude=True)))
+    assert agent.model.calls[0].system_instructions == "Be brief."
+
+
+async def test_threads_that_begin_and_end_alike() -> None:
+    """Have summaries of their own."""
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: "A" if "alpha" in p else "B")
+    threads = [
+        [NOW, {"role": "assistant", "content": name}, *rounds(5), NOW] for name in ("alpha", "beta")
+    ]
+    sent: list[Any] = [await shaper.shaped(thread) for thread in threads]
+    assert [items[0]["content"][-1] for items in sent] == ["A", "B"]
 
 
 async def test_folds_of_many_runs_are_found_again() -> None:

@@ -86,7 +86,12 @@ def test_pairs_are_repaired(items: list[Any], kinds: list[str]) -> None:
                 "role": "assistant",
                 "id": "m",
                 "content": [
-                    {"type": "output_text", "text": "a" * 500, "annotations": [{"index": 7}]},
+                    {
+                        "type": "output_text",
+                        "text": "a" * 500,
+                        "annotations": [{}],
+                        "logprobs": [{}],
+                    },
                     {"type": "output_text", "text": "a" * 400, "annotations": []},
                     {"type": "refusal", "refusal": "no"},
                 ],
@@ -111,6 +116,7 @@ def test_messages_are_stubbed_in_their_text(item: Any, key: str, rest: list[Any]
     (text,) = [part for part in parts if "text" in part]
     assert text["text"].startswith("[truncated event_id=0 len=90")
     assert text.get("annotations", []) == []
+    assert "logprobs" not in text
     assert [part for part in parts if part is not text] == rest
     assert all(mine is theirs for mine, theirs in zip(others, items[1:], strict=True))
     assert repr(items) == before
@@ -216,14 +222,24 @@ def test_a_fold_leaves_what_only_the_server_can_read() -> None:
 
 def test_ids_that_come_again() -> None:
     """A call without a result is answered as what it is, though its id was answered elsewhere."""
-    items: Any = [
-        NOW,
+    shell = [
         call("shell_call", action={"commands": ["ls"]}),
         {"type": "shell_call_output", "call_id": "c", "output": []},
-        NOW,
-        call(),
-        NOW,
     ]
-    sent = shaped(ContextShaper(policy=ShaperPolicy()), items)
+    shaper = ContextShaper(policy=ShaperPolicy())
+    sent: list[Any] = shaped(shaper, [NOW, *shell, NOW, call(), NOW])
     assert sent[5]["type"] == "function_call_output"
     assert_valid(sent)
+    sent = shaped(shaper, [NOW, call(), NOW, *shell, NOW])
+    assert sent[2]["type"] == "function_call_output"
+
+
+def test_what_cannot_be_shortened_is_priced_whole() -> None:
+    """A stub of it would fit, but it is not sent as one, so it is folded."""
+    items: Any = [
+        {"type": "mcp_call", "id": "m", "name": "f", "arguments": "{}", "output": "o" * 4_400},
+        *rounds(3, size=9),
+        NOW,
+    ]
+    sent = shaped(ContextShaper(policy=POLICY, summarizer=lambda _: "so"), items)
+    assert sent[0] == {"role": "user", "content": "[compacted]\nso"}

@@ -69,8 +69,6 @@ def _priced_as_text(item: TResponseInputItem, message: Message) -> Message:
 
 def sent_items(items: Sequence[TResponseInputItem], shape: ThreadShape) -> list[TResponseInputItem]:
     """Return what is sent of *items*; what is not cut short is the very same object."""
-    calls = [item for item in items if call_in(item) is not None]
-    kinds = {field(item, "call_id") or field(item, "id"): kind(item) for item in calls}
     sent: list[TResponseInputItem] = []
     for piece in shape.natives(lambda position: position):
         if isinstance(piece, NativePiece):
@@ -78,7 +76,7 @@ def sent_items(items: Sequence[TResponseInputItem], shape: ThreadShape) -> list[
             item = items[piece.index]
             sent.append(item if text is None else edited(item, text))
         else:
-            sent += _made(piece, kinds)
+            sent += _made(piece, sent)
     return sent
 
 
@@ -116,11 +114,19 @@ def summary_at_head(items: Sequence[object]) -> str:
     return ""
 
 
-def _made(message: Message, kinds: dict[object, str]) -> list[TResponseInputItem]:
-    """Make what answers a call without a result, or stands for a result without a call."""
+def _made(message: Message, sent: Sequence[TResponseInputItem]) -> list[TResponseInputItem]:
+    """Make what answers a call without a result, or stands for a result without a call.
+
+    Args:
+        message: What is to be made.
+        sent: The items before it; an id that came more than once is that of the newest call.
+    """
     activity = activity_of(message)
     if activity is None:
         return [user_note(text_of(message))]
-    call_id = str(message["call_id"])
-    answer = answer_to(kinds.get(call_id, ""), call_id, str(activity.result))
-    return [] if answer is None else [answer]
+    for item in reversed(sent):
+        call = call_in(item, as_sent=True)
+        if call is not None and call.call_id == message["call_id"]:
+            answer = answer_to(kind(item), str(call.call_id), str(activity.result))
+            return [] if answer is None else [answer]
+    return []
