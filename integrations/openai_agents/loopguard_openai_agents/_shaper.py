@@ -108,13 +108,17 @@ class ContextShaper:
         items, records = await self.folded(items, beside_tokens=beside_tokens)
         messages = neutral(items)
         shape = self._shaper.shape(
-            messages, beside_tokens=beside_tokens, folds=records, expandable=self._transclude
+            messages,
+            beside_tokens=beside_tokens,
+            folds=records,
+            expandable=self._transclude,
+            may_fold=False,
         )
         if shape.over_budget and not self._told:
             self._told = True
             _LOGGER.warning(
                 "a thread costs %d tokens of a budget of %d, and cannot be brought into it",
-                shape.tokens, shape.target,
+                shape.tokens, shape.budget,
             )  # fmt: skip
         return sent_items(items, messages, shape)
 

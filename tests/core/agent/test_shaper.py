@@ -21,6 +21,7 @@ from loopguard_core.agent.shaping import (
     ShaperPolicy,
     plan_shape,
     reporting_compactions,
+    summary_prompt,
 )
 from loopguard_core.agent.shaping.prices import PriceList
 from loopguard_core.agent.shaping.rendering import Rendering
@@ -242,6 +243,131 @@ async def test_an_oversized_newest_result_is_cut() -> None:
     assert messages[-1].content.startswith("head ")
     assert messages[-1].content.endswith(" tail")
     assert [some.content for some in await store.context("s")][-1] == huge
+
+
+def newest_result(size: int, rounds: int = 0) -> list[Entry]:
+    """Make rounds of talk, and a call whose result of *size* bytes is the newest entry."""
+    call = {"tool_call_id": "newest", "tool_name": "read"}
+    at = 4 * rounds
+    return [
+        *talk(rounds),
+        entry(at + 1),
+        entry(at + 2, "tool_call", "{}", **call),
+        entry(at + 3, "tool_result", "r" * size, **call),
+    ]
+
+
+def test_the_headroom_is_no_reason_to_cut() -> None:
+    """A result between the target and the budget is sent whole; one over the budget fits it."""
+    policy = POLICY.model_copy(update={"budget_tokens": 2_000, "lod_headroom_tokens": 1_500})
+    whole = plan_shape(newest_result(5_000), policy)
+    assert (whole.target, whole.tokens > whole.target) == (500, True)
+    assert (dict(whole.cuts), whole.over_budget) == ({}, False)
+    cut = plan_shape(newest_result(9_000), policy)
+    assert list(cut.cuts) == [2]
+    assert whole.target < cut.tokens <= cut.budget
+
+
+def test_a_cut_promises_nothing() -> None:
+    """The shaper does not know whether anybody expands placeholders, so it names none."""
+    plan = plan_shape(newest_result(9_000), POLICY)
+    assert "truncated" in plan.cuts[2]
+    assert "{OUTPUT}" not in plan.cuts[2]
+
+
+def test_without_a_fold_results_are_cut() -> None:
+    """Where nobody folds, an oversized newest result is cut although there is much to fold."""
+    entries = newest_result(9_000, rounds=6)
+    assert plan_shape(entries, POLICY).fold
+    plan = plan_shape(entries, POLICY, may_fold=False)
+    assert not plan.fold
+    assert list(plan.cuts) == [len(entries) - 1]
+
+
+async def test_while_folding_rests_results_are_cut() -> None:
+    """Idle folds are no reason to send a result that the model cannot take."""
+    policy = POLICY.model_copy(update={"lod_truncate_above_chars": 0, "merge_markers": True})
+    store = await stored([entry(at, content="t" * 700) for at in range(1, 6)])
+    shaper = Shaper(store, summarizer=lambda _: "s" * 700, policy=policy)
+    for number in range(10, 20):
+        await store.append("s", entry(number, content="t" * 700))
+        await shaper.build("s")
+    call = {"tool_call_id": "newest", "tool_name": "read"}
+    await store.append("s", entry(30, "tool_call", "{}", **call))
+    await store.append("s", entry(31, "tool_result", "r" * 9_000, **call))
+    assert len((await shaper.build("s"))[-1].content) < 9_000
+
+
+@pytest.mark.parametrize("context_tokens", [4_000, 13_500, 16_000, 20_000, 128_000])
+async def test_a_small_window_is_used(context_tokens: int) -> None:
+    """Beside an ordinary system text a long conversation folds, and never leaves its budget."""
+    policy = ShaperPolicy.for_context(context_tokens)
+    store = await stored([])
+    shaper = Shaper(store, summarizer=lambda _: "short", policy=policy)
+    system = "s" * context_tokens  # a quarter of the window
+    folds: list[CompactionInfo] = []
+    with reporting_compactions(folds.append):
+        for some in talk(60, size=context_tokens // 8):
+            await store.append("s", some)
+            assert tokens_of(await shaper.build("s", system)) <= policy.budget_tokens
+    assert folds
+    assert policy.target_tokens >= policy.budget_tokens * 3 // 4
+
+
+def test_a_headroom_that_leaves_no_room_is_not_taken() -> None:
+    """A system text between the target and the budget leaves the rest of the budget."""
+    policy = POLICY.model_copy(update={"budget_tokens": 12_000, "lod_headroom_tokens": 10_000})
+    assert plan_shape(talk(3), policy, system_tokens=1_999).target == 2_000
+    assert plan_shape(talk(3), policy, system_tokens=2_000).target == 12_000
+
+
+async def test_a_summariser_is_asked_what_it_can_read() -> None:
+    """A history of stubs stands for far more than a window; its start and end are asked about."""
+    asked: list[str] = []
+
+    def summarize(prompt: str) -> str:
+        asked.append(prompt)
+        return "short"
+
+    policy = ShaperPolicy.for_context(16_000)
+    store = await stored([])
+    shaper = Shaper(store, summarizer=summarize, policy=policy)
+    for some in talk(40, size=60_000):
+        await store.append("s", some)
+        await shaper.build("s")
+    assert asked
+    assert max(map(CharsByFour.estimate, asked)) <= policy.budget_tokens
+    assert "question 1 " in asked[0]
+    assert "…[truncated " in asked[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "budget_tokens", "is_whole"),
+    [
+        (20_000, 500, True),  # a small budget is not taken for a window
+        (60_000, 20_000, True),
+        (60_000, 10_000, False),
+        (600_000, 0, True),  # nobody has named a limit
+    ],
+)
+def test_a_summary_prompt_is_whole_where_it_can_be(
+    size: int, budget_tokens: int, *, is_whole: bool
+) -> None:
+    """Only a prompt over the budget, and over 8,000 tokens, is shortened; short lines never."""
+    entries = [entry(1, content="short"), entry(2, content="x" * size)]
+    policy = POLICY.model_copy(update={"budget_tokens": budget_tokens})
+    prompt = summary_prompt(entries, policy)
+    assert ("x" * size in prompt) is is_whole
+    assert "1. [user] short\n" in prompt
+    assert is_whole or CharsByFour.estimate(prompt) <= budget_tokens
+
+
+def test_control_tokens_are_harmless_to_a_summariser() -> None:
+    """Those in results are; what a person wrote is asked about as it was written."""
+    entries = [entry(1, content="<|a|>"), entry(2, "tool_result", "<|b|>")]
+    assert summary_prompt(entries).endswith("1. [user] <|a|>\n2. [tool_result] &lt;|b|>\n")
+    verbatim = POLICY.model_copy(update={"verbatim_tool_results": True})
+    assert summary_prompt(entries, verbatim).endswith("2. [tool_result] <|b|>\n")
 
 
 def test_the_reply_has_its_share() -> None:

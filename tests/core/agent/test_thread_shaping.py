@@ -80,6 +80,25 @@ def test_pictures_are_folded_with_their_messages() -> None:
     assert len(shape.fold) > 10
 
 
+@pytest.mark.parametrize("may_fold", [True, False])
+def test_without_a_fold_the_newest_result_is_cut(*, may_fold: bool) -> None:
+    """Where nobody summarises, an oversized newest result is no reason to fail."""
+    thread = [*talk(8, 80), *call(99, "r" * 9_000)]
+    shape = ThreadShaper(POLICY).shape(thread, may_fold=may_fold)
+    assert bool(shape.fold) is may_fold
+    assert (len(thread) - 1 in shape.texts) is not may_fold
+    assert "{OUTPUT}" not in shape.texts.get(len(thread) - 1, "")
+
+
+def test_where_only_the_task_is_left_to_fold_results_are_cut() -> None:
+    """It is never folded, so what is after it has to fit."""
+    policy = POLICY.model_copy(update={"preserve_last_messages": 0})
+    thread = [Message.user("the task"), *call(1, "r" * 9_000)]
+    shape = ThreadShaper(policy).shape(thread)
+    assert (shape.fold, shape.over_budget) == ((), False)
+    assert 2 in shape.texts
+
+
 def test_the_task_is_never_folded() -> None:
     """However long the run since, the newest message of a person stays."""
     thread = [Message.user("old"), Message.bot("yes"), Message.user("the task")]
