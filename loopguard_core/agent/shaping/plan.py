@@ -15,7 +15,7 @@ from loopguard_core.agent.entries import Entry, EntryKind
 
 from .oversized import cuts_in_tail
 from .prices import PriceList
-from .tail import pristine_tail, whole_rounds
+from .tail import tail_length, whole_rounds
 
 if TYPE_CHECKING:
     from .policy import ShaperPolicy
@@ -100,8 +100,8 @@ def plan_shape(  # noqa: PLR0913 - keyword-only options, each with a default
 
 def tail_start(entries: Sequence[Entry], policy: ShaperPolicy) -> int:
     """Return the index of the first entry that is left alone."""
-    kinds = [entry.kind for entry in entries]
-    kept = pristine_tail(kinds, policy.preserve_last_messages, policy.preserve_last_tool_calls)
+    newest_first = (entry.kind for entry in reversed(entries))
+    kept = tail_length(newest_first, policy.preserve_last_messages, policy.preserve_last_tool_calls)
     start = len(entries) - kept
     return whole_rounds(entries, start) if policy.repair_pairs else start
 

@@ -25,6 +25,7 @@ from loopguard_core.errors import InvalidInputError
 
 from .errors import EmptySummaryError, FoldError, NotConvergedError
 from .idle_folds import SessionFolds
+from .order import KeptOrder
 from .plan import foldable, plan_shape, tail_start
 from .policy import ShaperPolicy
 from .prices import PriceList
@@ -90,6 +91,7 @@ class Shaper:
         self._tracer = tracer
         self._span_name = f"{span_prefix}.Shaper.Build"
         self._prices: dict[str, PriceList] = {}
+        self._orders: dict[str, KeptOrder] = {}
         self._renderings: dict[str, Rendering] = {}
         self._folds: defaultdict[str, SessionFolds] = defaultdict(SessionFolds)
 
@@ -136,9 +138,10 @@ class Shaper:
         planned = partial(
             plan_shape, policy=self._policy, system_tokens=system_tokens, prices=prices
         )
+        order = self._orders.setdefault(session_id, KeptOrder())
         before: int | None = None
         for _ in range(_MAX_FOLDS):
-            entries = in_order(await self._store.context(session_id))
+            entries = order.of(await self._store.context(session_id))
             plan = planned(entries)
             hopeless = 0 < plan.budget < system_tokens
             if hopeless:
@@ -218,6 +221,7 @@ class Shaper:
             oldest = next(iter(self._prices))
             del self._prices[oldest]
             self._folds.pop(oldest, None)
+            self._orders.pop(oldest, None)
             self._renderings.pop(oldest, None)
         return prices
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopguard_core.agent.budget import CharsByFour, budget, tokens_of
-from loopguard_core.agent.entries import Entry, EntryKind
+from loopguard_core.agent.entries import Entry, EntryKind, in_order
 from loopguard_core.agent.pairing import repair_pairs
 from loopguard_core.agent.render import render
 from loopguard_core.agent.shaping import (
@@ -23,6 +23,7 @@ from loopguard_core.agent.shaping import (
     reporting_compactions,
     summary_prompt,
 )
+from loopguard_core.agent.shaping.order import KeptOrder
 from loopguard_core.agent.shaping.prices import PriceList
 from loopguard_core.agent.shaping.rendering import Rendering
 from loopguard_core.agent.store import MemoryStore
@@ -488,6 +489,21 @@ def test_a_history_that_grows_is_shown_as_if_it_were_new(
         assert plan == plan_shape(some, policy)
         fresh = repair_pairs(render(some, stubs=plan.shown))
         assert rendering.messages(some, plan.shown) == fresh
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), max_size=12), st.data())
+@settings(derandomize=True, max_examples=200, deadline=None)
+def test_the_order_of_a_history_that_grows(
+    times: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """However it comes, grows or shrinks, it is in the order of `in_order`."""
+    entries = [
+        Entry(kind="user", id=f"{name}{at}", created_at=time)
+        for at, (time, name) in enumerate(times)
+    ]
+    order = KeptOrder()
+    for stop in data.draw(st.lists(st.integers(0, 12), max_size=5)):
+        assert order.of(entries[:stop]) == in_order(entries[:stop])
 
 
 def test_a_result_that_comes_late_changes_what_was_shown() -> None:
