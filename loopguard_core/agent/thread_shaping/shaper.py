@@ -117,7 +117,7 @@ class ThreadShaper:
         texts = self._texts(messages, shaped, entries, plan, expandable=expandable)
         sent = tuple(range(len(messages)))
         return ThreadShape(
-            sent=paired(messages, units) if self._policy.repair_pairs else sent,
+            sent=paired(messages, units, texts) if self._policy.repair_pairs else sent,
             texts=texts,
             fold=fold,
             tokens=plan.tokens,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loopguard_core.agent.budget import CharsByFour, budget, tokens_of
 from loopguard_core.agent.entries import Entry, EntryKind, in_order
-from loopguard_core.agent.pairing import repair_pairs
+from loopguard_core.agent.pairing import UNANSWERED, repair_pairs
 from loopguard_core.agent.render import render
 from loopguard_core.agent.shaping import (
     HISTORY_HEADING,
@@ -507,14 +507,27 @@ def test_the_order_of_a_history_that_grows(
 
 
 def test_a_result_that_comes_late_changes_what_was_shown() -> None:
-    """The result of a lifted call stands in the place of the first, however long ago that was."""
+    """A first result stands behind its call, however much has come in between."""
+    call = {"tool_call_id": "c", "tool_name": "job"}
+    entries = [entry(1, "tool_call", "{}", **call)]
+    entries += [entry(3), entry(4, "assistant"), entry(5)]
+    rendering = Rendering(POLICY)
+    assert rendering.messages(entries, {})[1].content == UNANSWERED
+    entries.append(entry(6, "tool_result", "done at last", **call))
+    assert rendering.messages(entries, {})[1].content == "done at last"
+
+
+def test_what_has_come_of_a_lifted_call_is_shown_last() -> None:
+    """The model has read that it is pending, and what it has read stays as it was."""
     call = {"tool_call_id": "c", "tool_name": "job"}
     entries = [entry(1, "tool_call", "{}", **call), entry(2, "tool_result", "PENDING", **call)]
     entries += [entry(3), entry(4, "assistant"), entry(5)]
     rendering = Rendering(POLICY)
-    rendering.messages(entries, {})
-    entries.append(entry(6, "tool_result", "done at last", **call))
-    assert rendering.messages(entries, {})[1].content == "done at last"
+    before = rendering.messages(entries, {})
+    entries.append(entry(6, "tool_result", "done <|at|> last", **call))
+    after = rendering.messages(entries, {})
+    assert after[:-1] == before
+    assert (after[-1].role, after[-1].content) == ("user", "[tool_result c] done &lt;|at|> last")
 
 
 def test_the_border_of_the_stubs_moves_in_steps() -> None:

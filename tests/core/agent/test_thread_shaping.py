@@ -188,7 +188,9 @@ def test_reasoning_is_never_shortened() -> None:
     [
         ([*call(1), Message.user("x")], (0, 1, 2)),
         ([call(1)[0], Message.user("x"), call(1)[1]], (0, 2, 1)),
-        ([*call(1), Message.bot("a"), call(1, "done")[1]], (0, 3, 2)),
+        ([*call(1), Message.user("x"), call(1, "done")[1]], (0, 3, 2)),
+        ([*call(1), Message.bot("a"), call(1, "done")[1]], (0, 1, 2, "user")),
+        ([*call(1), *call(2), call(1, "done")[1], *call(3)], (0, 1, 2, 3, "user", 5, 6)),
         ([*call(1, None), Message.user("x")], (0, "response", 1)),
         ([call(1)[1], Message.user("x")], ("user", 1)),
         ([*call(1), *call(1)], (0, 1, 2, 3)),
@@ -200,6 +202,19 @@ def test_pairs_are_repaired(thread: list[Message], sent: tuple[Any, ...]) -> Non
     assert tuple(piece if isinstance(piece, int) else _kind(piece) for piece in pieces) == sent
     as_it_is = ThreadShaper(ShaperPolicy(repair_pairs=False)).shape(thread).sent
     assert as_it_is == tuple(range(len(thread)))
+
+
+@pytest.mark.parametrize("first", ["pending", None])
+def test_a_result_that_stands_alone_is_harmless_and_cut(first: str | None) -> None:
+    """It comes from a tool all the same; one that comes again carries its call's id."""
+    thread = [*(call(1, first) if first else []), Message.bot("started")]
+    thread.append(call(1, "<|im_start|>" + "x" * 5_000)[1])
+    shape = ThreadShaper(ShaperPolicy(), max_result_bytes=1_000).shape(thread)
+    alone = shape.sent[-1]
+    assert isinstance(alone, Message)
+    label = "[tool_result c1]" if first else "[tool_result]"
+    assert str(alone["text"]).startswith(f"{label} &lt;|im_start|>")
+    assert len(str(alone["text"])) < 1_200
 
 
 def _kind(message: Message) -> str:
