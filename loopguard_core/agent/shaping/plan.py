@@ -88,7 +88,7 @@ def plan_shape(  # noqa: PLR0913 - keyword-only options, each with a default
     plan = ShapePlan(tail_start=start, tokens=whole, target=target, budget=budget)
     if policy.always_lod:
         plan = _with_stubs(plan, entries, prices, whole, start)
-    if 0 < target < plan.tokens:
+    elif 0 < target < whole:
         plan = _with_stubs(plan, entries, prices, whole, start - start % policy.step_entries)
     fold = foldable(entries, policy, start) if may_fold and 0 < target < plan.tokens else range(0)
     if fold:

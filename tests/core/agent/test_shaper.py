@@ -287,16 +287,49 @@ def test_without_a_fold_results_are_cut() -> None:
 
 async def test_while_folding_rests_results_are_cut() -> None:
     """Idle folds are no reason to send a result that the model cannot take."""
+    asked: list[str] = []
+
+    def wordy(prompt: str) -> str:
+        asked.append(prompt)
+        return "s" * 5_000
+
+    store = await stored([entry(at, content="t" * (5_000 if at == 1 else 5)) for at in range(1, 6)])
     policy = POLICY.model_copy(update={"lod_truncate_above_chars": 0, "merge_markers": True})
-    store = await stored([entry(at, content="t" * 700) for at in range(1, 6)])
-    shaper = Shaper(store, summarizer=lambda _: "s" * 700, policy=policy)
+    shaper = Shaper(store, summarizer=wordy, policy=policy)
     for number in range(10, 20):
-        await store.append("s", entry(number, content="t" * 700))
+        await store.append("s", entry(number, content="short"))
         await shaper.build("s")
     call = {"tool_call_id": "newest", "tool_name": "read"}
     await store.append("s", entry(30, "tool_call", "{}", **call))
-    await store.append("s", entry(31, "tool_result", "r" * 9_000, **call))
-    assert len((await shaper.build("s"))[-1].content) < 9_000
+    await store.append("s", entry(31, "tool_result", "r" * 1_000, **call))
+    assert len((await shaper.build("s"))[-1].content) < 1_000
+    assert len(asked) == 3
+
+
+async def test_a_system_text_over_the_budget_is_no_reason_to_cut() -> None:
+    """No cut helps, so the model gets its results whole, and the provider decides."""
+    store = await stored(newest_result(9_000, rounds=1))
+    messages = await Shaper(store, summarizer=_never, policy=POLICY).build("s", "s" * 8_000)
+    assert messages[-1].content == "r" * 9_000
+
+
+def test_a_stub_is_for_bytes() -> None:
+    """150 characters can be 450 bytes."""
+    entries = [entry(0, content="\N{CJK UNIFIED IDEOGRAPH-4E16}" * 150), *talk(20)]
+    assert 0 in plan_shape(entries, POLICY).stubs
+
+
+def test_a_tail_that_grows_backwards_takes_its_stubs_back() -> None:
+    """The first result of an old call brings its round into the tail, and what came since."""
+    call = {"tool_call_id": "old", "tool_name": "job"}
+    entries = [entry(1, content="x" * 900), entry(2, "tool_call", "{}", **call)]
+    entries += [entry(at, content="x" * 900) for at in range(3, 12)]
+    prices = PriceList(POLICY)
+    assert max(plan_shape(entries, POLICY, prices=prices).stubs) == 6
+    entries.append(entry(12, "tool_result", "done", **call))
+    plan = plan_shape(entries, POLICY, prices=prices)
+    assert plan == plan_shape(entries, POLICY)
+    assert list(plan.stubs) == [0]
 
 
 @pytest.mark.parametrize("context_tokens", [4_000, 13_500, 16_000, 20_000, 128_000])
