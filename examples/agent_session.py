@@ -46,7 +46,7 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 store, url = agent.MemoryStore(), f"http://127.0.0.1:{server.server_port}"
 runner = agent.OpenAIRunner("scripted", base_url=url, api_key="none")
-policy = agent.ShaperPolicy.for_context(1_100, preserve_last_messages=1)
+policy = agent.ShaperPolicy.for_context(1_500, preserve_last_messages=1)
 session = agent.Session(
     session_id="cities",
     store=store,

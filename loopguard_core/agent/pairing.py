@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from .chat import ChatMessage, ToolCall
 
@@ -43,7 +43,7 @@ class _Round:
         for at, (call, results) in enumerate(
             zip(self.message.tool_calls, self.results, strict=True)
         ):
-            # Of several results the last counts: the first of a lifted call only says "pending".
+            # Of several results that the model saw none of, the last counts.
             answer = results[-1] if results else ChatMessage(role="tool", content=UNANSWERED)
             call_id = _unused(call.id or answer.tool_call_id or f"call_{at}", taken)
             taken.add(call_id)
@@ -59,65 +59,86 @@ def repair_pairs(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     """Return the messages so that each call is answered right behind it, exactly once.
 
     * What stands between a call and its result comes behind the result.
-    * A result belongs to the nearest earlier call with its id. Of several, the newest takes the
-      place of the first, as when a call that was answered with "pending" is done (quirk Q15).
+    * A result belongs to the nearest earlier call with its id. A second one takes the place of the
+      first, unless the model has spoken since. Then it has read the first, such as "pending", and
+      what has come of it is news: a user message that carries the call's id (quirk Q15).
     * A result without a call becomes a user message that says so; a call without one is answered
       with `UNANSWERED`. Calls without an id are answered in their order, and get an id.
 
     Nothing else is changed, and a second time changes nothing. Only for native calls: those that
     are written as text have no pairs.
     """
-    slots: list[ChatMessage | _Round] = []
-    waiting: dict[str, list[tuple[_Round, int]]] = {}
-    nameless: list[tuple[_Round, int]] = []
+    pairs = _Pairs()
     for message in messages:
+        pairs.take(message)
+    return list(_flattened(pairs.slots))
+
+
+_Place: TypeAlias = tuple[_Round, int]
+"""One call: its message, and which of the message's calls it is."""
+
+
+class _Pairs:
+    """What has been read of a thread, and the calls that results may still belong to."""
+
+    def __init__(self) -> None:
+        self.slots: list[ChatMessage | _Round] = []
+        self._called: dict[str, list[_Place]] = {}  # nothing for an id that is done with
+        self._nameless: list[_Place] = []
+        self._unread: set[str] = set()
+
+    def take(self, message: ChatMessage) -> None:
+        """Read the next message."""
+        if message.role == "assistant":
+            self._read()
         if message.tool_calls:
-            turn = _Round(message, [[] for _ in message.tool_calls])
-            slots.append(turn)
-            places = [(turn, at) for at in range(len(message.tool_calls))]
-            nameless = [place for place in places if not message.tool_calls[place[1]].id]
-            waiting.update(_by_id(places))
+            self._wait(_Round(message, [[] for _ in message.tool_calls]))
         elif message.role != "tool":
-            slots.append(message)
-        elif not _place(message, waiting, nameless):
-            slots.append(_orphan(message))
-    return list(_flattened(slots))
+            self.slots.append(message)
+        elif not self._answers(message):
+            self.slots.append(self._notice(message))
+
+    def _read(self) -> None:
+        """Be done with the calls whose results the model has read, now that it speaks."""
+        for call_id in self._unread:
+            if all(map(_results, self._called[call_id])):
+                self._called[call_id] = []
+        self._unread.clear()
+
+    def _wait(self, turn: _Round) -> None:
+        self.slots.append(turn)
+        named: defaultdict[str, list[_Place]] = defaultdict(list)  # one id can name several calls
+        for at, call in enumerate(turn.message.tool_calls):
+            named[call.id].append((turn, at))
+        self._nameless = named.pop("", [])
+        self._called.update(named)
+
+    def _answers(self, result: ChatMessage) -> bool:
+        """Give *result* to its call, and say whether it has one."""
+        call_id = result.tool_call_id
+        places = self._called.get(call_id)
+        if places is None and self._nameless:
+            places = [self._nameless.pop(0)]
+            if call_id:  # another result under this id answers the same call
+                self._called[call_id] = places
+        if not places:
+            return False
+        turn, at = next((place for place in places if not _results(place)), places[-1])
+        turn.results[at].append(result)
+        if call_id:
+            self._unread.add(call_id)
+        return True
+
+    def _notice(self, result: ChatMessage) -> ChatMessage:
+        """Say what a result is that cannot stand with a call: of one above, or of none."""
+        call_id = result.tool_call_id
+        known = f" {call_id}" if call_id in self._called else ""
+        return ChatMessage(role="user", content=f"[tool_result{known}] {result.content}")
 
 
-def _by_id(places: Iterable[tuple[_Round, int]]) -> dict[str, list[tuple[_Round, int]]]:
-    """Sort the calls of one message by id; a model can give one id to several."""
-    named: defaultdict[str, list[tuple[_Round, int]]] = defaultdict(list)
-    for turn, at in places:
-        if call_id := turn.message.tool_calls[at].id:
-            named[call_id].append((turn, at))
-    return dict(named)
-
-
-def _place(
-    result: ChatMessage,
-    waiting: dict[str, list[tuple[_Round, int]]],
-    nameless: list[tuple[_Round, int]],
-) -> bool:
-    """Give *result* to its call, and say whether it has one."""
-    places = waiting.get(result.tool_call_id)
-    if places is None and nameless:
-        places = [nameless.pop(0)]
-        if result.tool_call_id:  # a later result under this id answers the same call
-            waiting[result.tool_call_id] = places
-    if not places:
-        return False
-    turn, at = next((place for place in places if not _results(place)), places[-1])
-    turn.results[at].append(result)
-    return True
-
-
-def _results(place: tuple[_Round, int]) -> list[ChatMessage]:
+def _results(place: _Place) -> list[ChatMessage]:
     turn, at = place
     return turn.results[at]
-
-
-def _orphan(result: ChatMessage) -> ChatMessage:
-    return ChatMessage(role="user", content=f"[tool_result] {result.content}")
 
 
 def _unused(call_id: str, taken: set[str]) -> str:

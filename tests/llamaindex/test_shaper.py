@@ -126,7 +126,7 @@ async def test_what_a_reading_shortens(history: list[ChatMessage], expected: str
 
 def test_old_long_messages_become_stubs_where_it_does_not_fit() -> None:
     """The newest exchange stays whole; pictures beside a stubbed text stay."""
-    kept = memory(shaper(1_500))
+    kept = memory(shaper(2_000))
     history = talk(4, "y" * 2_000)
     history[2].blocks.append(ImageBlock(image=b"GIF89a"))
     kept.put_messages(history)

@@ -95,6 +95,8 @@ class ShapedCall:
 
     def request(self) -> ModelRequest[Any]:
         """Return the request as it is sent."""
+        if self._shape.fold:  # nobody has summarised it
+            self._shape_again(may_fold=False)
         sent = sent_messages(self._messages, self._thread, self._shape)
         if not self._transclude:
             return self._request.override(messages=sent)
@@ -109,7 +111,7 @@ class ShapedCall:
         if self._shape.over_budget and not told:
             _LOGGER.warning(
                 "a thread costs %d tokens of a budget of %d, and cannot be brought into it",
-                self._shape.tokens, self._shape.target,
+                self._shape.tokens, self._shape.budget,
             )  # fmt: skip
         if self._update or (self._shape.over_budget and not told):
             folds = [record.model_dump(mode="json") for record in self._records]
@@ -123,13 +125,14 @@ class ShapedCall:
             update["expanded_reply"] = slots_of_turn(self._messages).expand(reply)
         return ExtendedModelResponse(said, Command(update=update)) if update else said
 
-    def _shape_again(self) -> None:
+    def _shape_again(self, *, may_fold: bool = True) -> None:
         self._thread = NeutralThread(self._messages, as_sent=True)
         self._shape: ThreadShape = self._shaper.shape(
             self._thread,
             beside_tokens=self._beside,
             folds=self._records,
             expandable=self._transclude,
+            may_fold=may_fold,
         )
 
 

@@ -85,7 +85,7 @@ class FoldingMemory(BaseChatStoreMemory):
             reason = "there is no summarizer" if planned.fold else "nothing of it can be folded"
             _LOGGER.warning(
                 "a history costs %d tokens of a budget of %d, and %s; it is only shortened",
-                planned.tokens, planned.target, reason,
+                planned.tokens, planned.budget, reason,
             )  # fmt: skip
         return None
 

@@ -88,6 +88,6 @@ class ContextShaper(BaseModel):
         thread = NeutralThread(messages, as_sent=True)
         neutral = list(thread)
         shape = self._thread_shaper.shape(
-            neutral, beside_tokens=beside_tokens, expandable=self.transclude
+            neutral, beside_tokens=beside_tokens, expandable=self.transclude, may_fold=False
         )
         return shaped_natives(thread, neutral, shape)

@@ -82,20 +82,26 @@ class Folding:
             records: Of folds that are in *items* already.
         """
 
-        def read(items: list[TResponseInputItem], records: tuple[FoldRecord, ...]) -> FoldedThread:
+        def read(
+            items: list[TResponseInputItem], records: tuple[FoldRecord, ...], *, may_fold: bool
+        ) -> FoldedThread:
             messages = neutral(items)
             shape = self._shaper.shape(
-                messages, beside_tokens=beside_tokens, folds=records, expandable=expandable
+                messages,
+                beside_tokens=beside_tokens,
+                folds=records,
+                expandable=expandable,
+                may_fold=may_fold,
             )
             return FoldedThread(items, messages, shape, records)
 
         items, known = self._known.apply(items)
-        thread = read(items, (*records, *known))
+        thread = read(items, (*records, *known), may_fold=self._summarizer is not None)
         summary = await self._summary(thread)
         if not summary:
-            return thread
+            return read(items, thread.records, may_fold=False) if thread.shape.fold else thread
         fold, text = thread.shape.fold, self._shaper.summary_text(summary)
-        left = read(folded(items, fold, text), thread.records)
+        left = read(folded(items, fold, text), thread.records, may_fold=False)
         record = FoldRecord(
             summary=summary,
             messages=len(fold),

@@ -117,7 +117,7 @@ class ContextShaper:
             self._told = True
             _LOGGER.warning(
                 "a thread costs %d tokens of a budget of %d, and cannot be brought into it",
-                thread.shape.tokens, thread.shape.target,
+                thread.shape.tokens, thread.shape.budget,
             )  # fmt: skip
         return thread.sent()
 

@@ -62,7 +62,7 @@ class SessionFolds:
             )  # fmt: skip
 
     def note_system(self, session_id: str, tokens: int, target: int) -> None:
-        """Say once that the system text alone is more than the target."""
+        """Say once that the system text alone is more than the budget."""
         if self.told_of_system:
             return
         self.told_of_system = True

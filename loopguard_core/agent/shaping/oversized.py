@@ -62,7 +62,7 @@ def _cuts(
     cuts: dict[int, str] = {}
     saved = 0
     for index, entry in results.items():
-        cut = cut_result(entry.content, limit)
+        cut = cut_result(entry.content, limit, expandable=False)
         if cut != entry.content:
             cuts[index] = cut
             saved += prices.saved(entry, cut)

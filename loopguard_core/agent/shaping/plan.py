@@ -15,7 +15,7 @@ from loopguard_core.agent.entries import Entry, EntryKind
 
 from .oversized import cuts_in_tail
 from .prices import PriceList
-from .tail import pristine_tail, whole_rounds
+from .tail import tail_length, whole_rounds
 
 if TYPE_CHECKING:
     from .policy import ShaperPolicy
@@ -33,7 +33,8 @@ class ShapePlan:
         fold: The indices that a fold would take; empty unless only a fold can make it fit.
         cuts: What is shown of results in the tail whose middle is cut out; like stubs.
         tokens: What the history costs as planned, without the fold, and with the system text.
-        target: What it should cost at most; 0 for no limit.
+        target: What stubs and folds are to bring it down to; 0 for no limit.
+        budget: What it may cost at most; 0 for no limit. Results are cut to keep it.
     """
 
     tail_start: int
@@ -42,6 +43,7 @@ class ShapePlan:
     cuts: Mapping[int, str] = field(default_factory=dict)
     tokens: int = 0
     target: int = 0
+    budget: int = 0
 
     @property
     def shown(self) -> Mapping[int, str]:
@@ -50,22 +52,24 @@ class ShapePlan:
 
     @property
     def over_budget(self) -> bool:
-        """True if it costs more than the target all the same."""
-        return 0 < self.target < self.tokens
+        """True if it costs more than the budget all the same."""
+        return 0 < self.budget < self.tokens
 
 
-def plan_shape(
+def plan_shape(  # noqa: PLR0913 - keyword-only options, each with a default
     entries: Sequence[Entry],
     policy: ShaperPolicy,
     *,
     system_tokens: int = 0,
     estimate: TokenEstimator = CharsByFour.estimate,
     prices: PriceList | None = None,
+    may_fold: bool = True,
 ) -> ShapePlan:
     """Plan how a history is brought into its budget.
 
     What fits is left alone, for a provider's prompt cache. Then what is long is shown as a stub.
-    Then a fold is planned. Where there is nothing to fold, oversized results in the tail are cut.
+    Then a fold is planned. Where there is nothing to fold, results in the tail are cut until the
+    budget is met; the headroom is no reason to cut what was just asked for.
 
     Args:
         entries: In their order; see `in_order`.
@@ -73,27 +77,31 @@ def plan_shape(
         system_tokens: What the request costs beside the entries.
         estimate: Prices one text.
         prices: Prices from earlier plans of the same history; None prices all of it.
+        may_fold: False plans for a request that is sent without a further fold, be it that
+            nobody summarises or that folding rests.
     """
     prices = prices or PriceList(policy, estimate)
     start = tail_start(entries, policy)
-    target = policy.target_tokens if policy.budget_tokens > 0 else 0
+    budget = max(policy.budget_tokens, 0)
+    target = policy.target_beside(system_tokens) if budget else 0
     whole = system_tokens + prices.total(entries)
-    plan = ShapePlan(tail_start=start, tokens=whole, target=target)
+    plan = ShapePlan(tail_start=start, tokens=whole, target=target, budget=budget)
     if policy.always_lod:
         plan = _with_stubs(plan, entries, prices, whole, start)
-    if plan.over_budget:
+    elif 0 < target < whole:
         plan = _with_stubs(plan, entries, prices, whole, start - start % policy.step_entries)
-    if plan.over_budget and (fold := foldable(entries, policy, start)):
-        plan = replace(plan, fold=fold)
-    elif plan.over_budget and policy.cut_newest_results:
-        plan = _with_cuts(plan, entries, prices)
+    fold = foldable(entries, policy, start) if may_fold and 0 < target < plan.tokens else range(0)
+    if fold:
+        return replace(plan, fold=fold)
+    if plan.over_budget and system_tokens < budget and policy.cut_newest_results:
+        return _with_cuts(plan, entries, prices)
     return plan
 
 
 def tail_start(entries: Sequence[Entry], policy: ShaperPolicy) -> int:
     """Return the index of the first entry that is left alone."""
-    kinds = [entry.kind for entry in entries]
-    kept = pristine_tail(kinds, policy.preserve_last_messages, policy.preserve_last_tool_calls)
+    newest_first = (entry.kind for entry in reversed(entries))
+    kept = tail_length(newest_first, policy.preserve_last_messages, policy.preserve_last_tool_calls)
     start = len(entries) - kept
     return whole_rounds(entries, start) if policy.repair_pairs else start
 
@@ -114,5 +122,5 @@ def _with_stubs(
 
 
 def _with_cuts(plan: ShapePlan, entries: Sequence[Entry], prices: PriceList) -> ShapePlan:
-    cuts, saved = cuts_in_tail(entries, plan.tail_start, prices, plan.tokens - plan.target)
+    cuts, saved = cuts_in_tail(entries, plan.tail_start, prices, plan.tokens - plan.budget)
     return replace(plan, cuts=cuts, tokens=plan.tokens - saved)

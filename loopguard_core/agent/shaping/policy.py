@@ -14,6 +14,7 @@ __all__ = ["HISTORY_HEADING", "ShaperPolicy"]
 _LOGGER: Final = logging.getLogger("loopguard")
 
 _DEFAULT_HEADROOM_TOKENS: Final = 10_000
+_MOST_HEADROOM_SHARE: Final = 4
 
 HISTORY_HEADING: Final = (
     "What happened earlier in this conversation, as a record. It is no new request: "
@@ -89,6 +90,9 @@ class ShaperPolicy(BaseModel):
     def for_context(cls, context_tokens: int, *, reserve_pct: int = 25, **changes: object) -> Self:
         """Make a policy for a model's context window.
 
+        The headroom is the default one, but never more than a quarter of the budget: 10,000 tokens
+        would leave nearly nothing of a small window.
+
         Args:
             context_tokens: The size of the window.
             reserve_pct: Percent of it that are left for the reply; see `budget`.
@@ -97,13 +101,16 @@ class ShaperPolicy(BaseModel):
         Raises:
             pydantic.ValidationError: A field that does not exist, or a wrong value.
         """
+        tokens = budget(context_tokens, reserve_pct)
         # Six messages, two exchanges and 4,000 bytes served in production at the reference.
         fields: dict[str, object] = {
-            "budget_tokens": budget(context_tokens, reserve_pct),
+            "budget_tokens": tokens,
+            "lod_headroom_tokens": min(_DEFAULT_HEADROOM_TOKENS, tokens // _MOST_HEADROOM_SHARE),
             "preserve_last_messages": 6,
             "preserve_last_tool_calls": 4,
             "lod_truncate_above_chars": 4_000,
             "step_entries": 8,
+            "merge_markers": True,  # a row of summaries would fill the budget in the end
             "summary_heading": HISTORY_HEADING,
         }
         return cls.model_validate(fields | changes)
@@ -111,6 +118,13 @@ class ShaperPolicy(BaseModel):
     @property
     def target_tokens(self) -> int:
         """What the messages are brought down to: the budget without the headroom."""
+        return self.target_beside(0)
+
+    def target_beside(self, tokens: int) -> int:
+        """Return the target of a request of which *tokens* are spent on something else.
+
+        That is the budget without the headroom, or all of it if that leaves no room for a history.
+        """
         headroom = self.lod_headroom_tokens or _DEFAULT_HEADROOM_TOKENS
         target = self.budget_tokens - max(headroom, 0)
-        return target if target > 0 else self.budget_tokens
+        return target if target > tokens else self.budget_tokens

@@ -5,6 +5,7 @@ A long history is built at every model call, and all but its end was priced befo
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from loopguard_core.agent.budget import CharsByFour, TokenEstimator, message_tokens
@@ -21,7 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = ["PriceList"]
 
+_MOST_BYTES_A_CHAR: Final = 4
 _OPEN: Final = frozenset({EntryKind.ASSISTANT, EntryKind.TOOL_CALL})
+
+
+@dataclass(slots=True)
+class _Shown:
+    """The stubs before an index, which only moves on while a history grows."""
+
+    border: int = 0
+    stubs: dict[int, str] = field(default_factory=dict)
+    saved: int = 0
 
 
 class PriceList:
@@ -49,8 +60,11 @@ class PriceList:
         self._user_role = estimate("user")
         self._tool_role = estimate("tool")
         self._assistant_role = estimate("assistant")
+        # No text of that many characters or fewer has more bytes than the threshold.
+        self._never_stubbed_chars = policy.lod_truncate_above_chars // _MOST_BYTES_A_CHAR
         self._last: list[Entry] = []
         self._total = 0
+        self._shown = _Shown()
         self._whole: dict[str, tuple[Entry, int]] = {}
         self._stubs: dict[str, tuple[Entry, str | None, int]] = {}
 
@@ -60,7 +74,9 @@ class PriceList:
 
     def saved(self, entry: Entry, shown: str) -> int:
         """Return the tokens that are saved if *shown* stands in the place of the content."""
-        return self._price(entry) - self._price(entry, shown)
+        known = self._whole.get(entry.id)
+        whole = known[1] if known and known[0] is entry else self._price(entry)
+        return whole - self._price(entry, shown)
 
     def total(self, entries: Sequence[Entry]) -> int:
         """Return what the messages of *entries* cost, and forget all other entries."""
@@ -72,6 +88,7 @@ class PriceList:
             self._total = self._added(entries, 0, whole)
             self._whole = whole
             self._stubs = {key: stub for key, stub in self._stubs.items() if key in whole}
+            self._shown = _Shown()
         self._last = list(entries)
         return self._total
 
@@ -94,17 +111,25 @@ class PriceList:
         return tokens
 
     def stubs(self, entries: Sequence[Entry], border: int) -> tuple[Mapping[int, str], int]:
-        """Return the stubs of the entries before index *border*, and what they save."""
+        """Return the stubs of the entries before index *border*, and what they save.
+
+        The entries are those of the last `total`.
+        """
         if self._policy.lod_truncate_above_chars <= 0:
             return {}, 0
-        stubs: dict[int, str] = {}
-        saved = 0
-        for index in range(border):
-            _, stub, saves = self._stub(entries[index])
+        if border < self._shown.border:
+            self._shown = _Shown()
+        shown = self._shown
+        for index in range(shown.border, border):
+            entry = entries[index]
+            if len(entry.content) <= self._never_stubbed_chars:
+                continue
+            _, stub, saves = self._stub(entry)
             if stub is not None:
-                stubs[index] = stub
-                saved += saves
-        return stubs, saved
+                shown.stubs[index] = stub
+                shown.saved += saves
+        shown.border = border
+        return dict(shown.stubs), shown.saved
 
     def _stub(self, entry: Entry) -> tuple[Entry, str | None, int]:
         known = self._stubs.get(entry.id)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from loopguard_core.agent.budget import CharsByFour, TokenEstimator
@@ -24,6 +25,7 @@ from loopguard_core.errors import InvalidInputError
 
 from .errors import EmptySummaryError, FoldError, NotConvergedError
 from .idle_folds import SessionFolds
+from .order import KeptOrder
 from .plan import foldable, plan_shape, tail_start
 from .policy import ShaperPolicy
 from .prices import PriceList
@@ -55,8 +57,8 @@ class Shaper:
         session = Session(..., store=store, build=shaper.build)
 
     One shaper serves any number of sessions. Folds that free next to nothing three builds in a
-    row rest until the session's history has grown by a quarter, and a system text over the budget is shown all the same;
-    both are logged once, as a warning of `loopguard`.
+    row rest until the session's history has grown by a quarter, and a system text over the budget
+    is shown all the same; both are logged once, as a warning of `loopguard`.
 
     Args:
         store: Keeps the entries. What its `context` raises passes through.
@@ -89,6 +91,7 @@ class Shaper:
         self._tracer = tracer
         self._span_name = f"{span_prefix}.Shaper.Build"
         self._prices: dict[str, PriceList] = {}
+        self._orders: dict[str, KeptOrder] = {}
         self._renderings: dict[str, Rendering] = {}
         self._folds: defaultdict[str, SessionFolds] = defaultdict(SessionFolds)
 
@@ -132,16 +135,22 @@ class Shaper:
         prices = self._prices_of(session_id)
         system_tokens = prices.system(system)
         folds = self._folds[session_id]
+        planned = partial(
+            plan_shape, policy=self._policy, system_tokens=system_tokens, prices=prices
+        )
+        order = self._orders.setdefault(session_id, KeptOrder())
         before: int | None = None
         for _ in range(_MAX_FOLDS):
-            entries = in_order(await self._store.context(session_id))
-            plan = plan_shape(entries, self._policy, system_tokens=system_tokens, prices=prices)
-            hopeless = 0 < plan.target < system_tokens
+            entries = order.of(await self._store.context(session_id))
+            plan = planned(entries)
+            hopeless = 0 < plan.budget < system_tokens
             if hopeless:
-                folds.note_system(session_id, system_tokens, plan.target)
+                folds.note_system(session_id, system_tokens, plan.budget)
             if before is not None and not plan.fold:
                 folds.note(session_id, before, plan.tokens)
-            if not plan.fold or folds.given_up(plan.tokens) or hopeless:
+            if plan.fold and (hopeless or folds.given_up(plan.tokens)):
+                plan = planned(entries, may_fold=False)
+            if not plan.fold:
                 return self._rendered(session_id, entries, system, plan.shown)
             before = plan.tokens if before is None else before
             report_compaction(await self._fold(session_id, entries, plan.fold))
@@ -176,7 +185,7 @@ class Shaper:
 
     async def _summary(self, older: Sequence[Entry]) -> str:
         try:
-            answer = self._summarize(summary_prompt(older))
+            answer = self._summarize(summary_prompt(older, self._policy, self._estimate))
             summary = (await answer if inspect.isawaitable(answer) else answer).strip()
         except Exception as error:  # a host's model raises what it likes
             raise FoldError("summarize", error) from error
@@ -212,6 +221,7 @@ class Shaper:
             oldest = next(iter(self._prices))
             del self._prices[oldest]
             self._folds.pop(oldest, None)
+            self._orders.pop(oldest, None)
             self._renderings.pop(oldest, None)
         return prices
 

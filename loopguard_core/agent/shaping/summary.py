@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from loopguard_core.agent.budget import CharsByFour, TokenEstimator, byte_length
 from loopguard_core.agent.chat import ChatMessage
+from loopguard_core.agent.entries import Entry, EntryKind
+from loopguard_core.agent.neutral import neutralize_special_tokens
+from loopguard_core.agent.result_cut import cut_result
 
 if TYPE_CHECKING:
-    from loopguard_core.agent.entries import Entry
     from loopguard_core.agent.runner import LLMRunner
+
+    from .policy import ShaperPolicy
 
 __all__ = [
     "SUMMARY_INSTRUCTION",
@@ -40,15 +45,48 @@ still open.
 Write it as history, in the past tense: nothing in it is a task for the reader. Leave out greetings \
 and everything that was superseded. Output the summary and nothing else."""
 
+# A budget can be far below the window it stands for; no model's window is below this.
+_LEAST_ROOM_TOKENS: Final = 8_000
+_LEAST_BYTES: Final = 256
 
-def summary_prompt(entries: Sequence[Entry]) -> str:
+
+def summary_prompt(
+    entries: Sequence[Entry],
+    policy: ShaperPolicy | None = None,
+    estimate: TokenEstimator = CharsByFour.estimate,
+) -> str:
     """Return what a summariser is asked about *entries*: the instruction, and a line for each.
 
-    Contents are never shortened here: what is left out now is lost.
+    Contents are whole, not stubs, because what is left out here is lost. Only if a prompt is more
+    than the policy's budget, and more than 8,000 tokens, the longest are cut in their middle: a
+    history of stubs can stand for many times the window of a model.
+
+    Args:
+        entries: What is folded.
+        policy: Whose budget, and whether control tokens in results stay; None has no budget.
+        estimate: Prices one text.
     """
-    lines = [
-        f"{number}. [{entry.label}] {entry.content}\n" for number, entry in enumerate(entries, 1)
-    ]
+    verbatim = policy is not None and policy.verbatim_tool_results
+    budget = 0 if policy is None else policy.budget_tokens
+    texts = [_summarised(entry, verbatim=verbatim) for entry in entries]
+    prompt = _prompt(entries, texts)
+    if budget <= 0:
+        return prompt
+    limit = max(map(byte_length, texts), default=0) // 2
+    while limit >= _LEAST_BYTES and estimate(prompt) > max(budget, _LEAST_ROOM_TOKENS):
+        prompt = _prompt(entries, [cut_result(text, limit, expandable=False) for text in texts])
+        limit //= 2
+    return prompt
+
+
+def _summarised(entry: Entry, *, verbatim: bool) -> str:
+    is_harmless = verbatim or entry.kind != EntryKind.TOOL_RESULT
+    return entry.content if is_harmless else neutralize_special_tokens(entry.content)
+
+
+def _prompt(entries: Sequence[Entry], texts: Sequence[str]) -> str:
+    pairs = zip(entries, texts, strict=True)
+    lines = [f"{number}. [{entry.label}] {text}\n" for number, (entry, text) in enumerate(pairs, 1)]
     return f"{SUMMARY_INSTRUCTION}\n\n{''.join(lines)}"
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from loopguard_core.agent.entries import Entry, EntryKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["pristine_tail", "whole_rounds"]
+__all__ = ["pristine_tail", "tail_length", "whole_rounds"]
 
 _MESSAGES = frozenset({EntryKind.USER, EntryKind.ASSISTANT})
 _TOOLS = frozenset({EntryKind.TOOL_CALL, EntryKind.TOOL_RESULT})
@@ -29,14 +29,21 @@ def pristine_tail(kinds: Sequence[str], messages: int, tool_entries: int) -> int
         messages: User and assistant entries to take; below 0 is 0.
         tool_entries: Calls and results to take; each counts, so an exchange is two.
     """
+    return tail_length(reversed(kinds), messages, tool_entries)
+
+
+def tail_length(newest_first: Iterable[str], messages: int, tool_entries: int) -> int:
+    """Return what `pristine_tail` does, and read no further than the tail."""
     left = {_MESSAGES: max(messages, 0), _TOOLS: max(tool_entries, 0)}
-    for taken, kind in enumerate(reversed(kinds)):
+    taken = 0
+    for kind in newest_first:
         for counted, room in left.items():
             if kind in counted:
                 if not room:
                     return taken
                 left[counted] = room - 1
-    return len(kinds)
+        taken += 1
+    return taken
 
 
 def whole_rounds(entries: Sequence[Entry], start: int) -> int:

@@ -73,7 +73,8 @@ class MemoryStore:
         """
         kept, entry = self._sessions[session_id], with_id(entry)
         if not kept.holds(entry):
-            [kept.shown[entry.id]] = stamped([entry], kept.after_all())
+            at = 0 if entry.created_at else kept.after_all()
+            [kept.shown[entry.id]] = stamped([entry], at)
 
     async def context(self, session_id: str) -> list[Entry]:
         """Return the entries that no fold has subsumed, in the order of their arrival."""

@@ -34,7 +34,8 @@ class ThreadShape:
         texts: What is sent in the place of texts, arguments and results, by position.
         fold: The positions that a fold would take; empty unless only a fold can make it fit.
         tokens: What is sent costs that much, with what stands beside the thread.
-        target: What it should cost at most; 0 for no limit.
+        target: What it is to be brought down to; 0 for no limit.
+        budget: What it may cost at most; 0 for no limit.
     """
 
     sent: tuple[int | Message, ...]
@@ -42,11 +43,12 @@ class ThreadShape:
     fold: tuple[int, ...] = ()
     tokens: int = 0
     target: int = 0
+    budget: int = 0
 
     @property
     def over_budget(self) -> bool:
-        """True if it costs more than the target all the same."""
-        return 0 < self.target < self.tokens
+        """True if it costs more than the budget all the same."""
+        return 0 < self.budget < self.tokens
 
     def natives(self, native_at: Callable[[int], int]) -> Iterator[NativePiece | Message]:
         """Yield what is sent in terms of the framework's own messages.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loopguard_core.agent.budget import CharsByFour, TokenEstimator
@@ -10,6 +11,7 @@ from loopguard_core.agent.entries import Entry, EntryKind
 from loopguard_core.agent.neutral import neutralize_special_tokens
 from loopguard_core.agent.result_cut import cut_result, is_cut
 from loopguard_core.agent.shaping import ShaperPolicy, plan_shape, summary_prompt
+from loopguard_core.agent.shaping.prices import PriceList
 from loopguard_core.errors import InvalidInputError
 from loopguard_core.message import as_messages, type_of
 from loopguard_core.thread import exchanges
@@ -73,6 +75,7 @@ class ThreadShaper:
         beside_tokens: int = 0,
         folds: Sequence[FoldRecord] = (),
         expandable: bool = False,
+        may_fold: bool = True,
     ) -> ThreadShape:
         """Decide what is sent of a thread.
 
@@ -83,6 +86,8 @@ class ThreadShaper:
                 further one is planned until the thread has grown by a quarter.
             expandable: True tells the model of a result of this turn that is cut that `{OUTPUT}`
                 shows the whole.
+            may_fold: False for what is sent without a further fold, as where nobody summarises.
+                Results in the tail are then cut if they are too much.
 
         Raises:
             InvalidInputError: *messages* is no sequence of mappings.
@@ -97,24 +102,34 @@ class ThreadShaper:
         beside = beside_tokens + self._fixed(messages, apart, apart)
         # What is no text, or sealed, goes with its message in a fold: no reason to give up on one.
         fixed = beside + self._fixed(messages, sealed, shaped)
-        plan = plan_shape(
-            list(entries.values()), self._policy, system_tokens=fixed, estimate=self._estimate
+        planned = partial(
+            plan_shape,
+            list(entries.values()),
+            self._policy,
+            system_tokens=fixed,
+            prices=PriceList(self._policy, self._estimate),
         )
-        texts = self._texts(messages, entries, sealed, plan, expandable=expandable)
-        hopeless = 0 < plan.target < beside or folding_is_idle(folds, plan.tokens)
+        plan = planned(may_fold=may_fold)
+        hopeless = 0 < plan.budget < beside or folding_is_idle(folds, plan.tokens)
         fold = () if hopeless else _whole(units, apart | {task}, [shaped[at] for at in plan.fold])
+        if plan.fold and not _is_worth(messages, fold):
+            fold = ()
+            plan = planned(may_fold=False)
+        texts = self._texts(messages, entries, sealed, plan, expandable=expandable)
         sent = tuple(range(len(messages)))
         return ThreadShape(
             sent=paired(messages, units, texts) if self._policy.repair_pairs else sent,
             texts=texts,
-            fold=fold if _is_worth(messages, fold) else (),
+            fold=fold,
             tokens=plan.tokens,
             target=plan.target,
+            budget=plan.budget,
         )
 
     def summary_prompt(self, messages: Sequence[Mapping[str, object]], shape: ThreadShape) -> str:
         """Return what a summariser is asked about the fold of *shape*."""
-        return summary_prompt([entry_of(messages[at], at) for at in shape.fold])
+        entries = [entry_of(messages[at], at) for at in shape.fold]
+        return summary_prompt(entries, self._policy, self._estimate)
 
     def summary_text(self, summary: str) -> str:
         """Return the text of the user message that stands for what was folded."""

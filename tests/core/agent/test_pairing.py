@@ -51,8 +51,10 @@ def word(some: ChatMessage) -> str:
         ("c1 u1 c2 r2:y r1:x", "c1 r1:x u1 c2 r2:y"),
         ("c1 u1", "c1 r1:? u1"),
         ("c1,2 r2:y", "c1,2 r1:? r2:y"),
-        # a lifted call: the newest result stands in the place of the first (Q15)
-        ("c1 r1:pending a r1:done u", "c1 r1:done a u"),
+        # a result that comes again before the model has read the first (Q15)
+        ("c1 r1:pending r1:done u", "c1 r1:done u"),
+        ("c1 r1:pending u1 r1:done a", "c1 r1:done u1 a"),
+        ("c1,2 r1:pending r2:x r1:done", "c1,2 r1:done r2:x"),
         # one id for two calls of a message, and calls without an id
         ("c1,1 r1:x r1:y", "c1,1_2 r1:x r1_2:y"),
         ("c1,1 r1:x", "c1,1_2 r1:x r1_2:?"),
@@ -70,6 +72,19 @@ def test_a_result_without_a_call_says_what_it_is() -> None:
     """It becomes a user message; a provider refuses the result itself."""
     (orphan,) = repair_pairs([message("r9:late")])
     assert (orphan.role, orphan.content) == ("user", "[tool_result] late")
+
+
+@pytest.mark.parametrize("said", ["a", "c2 r2:x"])
+def test_what_has_come_of_a_lifted_call_is_news(said: str) -> None:
+    """The model has read "pending" and spoken: the result is a message of its own, and the last.
+
+    In the place of the first it would be behind the model's back, and the request would end with
+    the assistant's own words, which some providers refuse (Q15).
+    """
+    thread = [message(some) for some in f"c1 r1:pending {said} r1:done".split()]
+    repaired = repair_pairs(thread)
+    assert repaired[:-1] == thread[:-1]
+    assert (repaired[-1].role, repaired[-1].content) == ("user", "[tool_result 1] done")
 
 
 def test_what_is_whole_is_the_very_same() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopguard_core.agent.budget import CharsByFour, budget, tokens_of
-from loopguard_core.agent.entries import Entry, EntryKind
-from loopguard_core.agent.pairing import repair_pairs
+from loopguard_core.agent.entries import Entry, EntryKind, in_order
+from loopguard_core.agent.pairing import UNANSWERED, repair_pairs
 from loopguard_core.agent.render import render
 from loopguard_core.agent.shaping import (
     HISTORY_HEADING,
@@ -21,7 +21,9 @@ from loopguard_core.agent.shaping import (
     ShaperPolicy,
     plan_shape,
     reporting_compactions,
+    summary_prompt,
 )
+from loopguard_core.agent.shaping.order import KeptOrder
 from loopguard_core.agent.shaping.prices import PriceList
 from loopguard_core.agent.shaping.rendering import Rendering
 from loopguard_core.agent.store import MemoryStore
@@ -244,6 +246,164 @@ async def test_an_oversized_newest_result_is_cut() -> None:
     assert [some.content for some in await store.context("s")][-1] == huge
 
 
+def newest_result(size: int, rounds: int = 0) -> list[Entry]:
+    """Make rounds of talk, and a call whose result of *size* bytes is the newest entry."""
+    call = {"tool_call_id": "newest", "tool_name": "read"}
+    at = 4 * rounds
+    return [
+        *talk(rounds),
+        entry(at + 1),
+        entry(at + 2, "tool_call", "{}", **call),
+        entry(at + 3, "tool_result", "r" * size, **call),
+    ]
+
+
+def test_the_headroom_is_no_reason_to_cut() -> None:
+    """A result between the target and the budget is sent whole; one over the budget fits it."""
+    policy = POLICY.model_copy(update={"budget_tokens": 2_000, "lod_headroom_tokens": 1_500})
+    whole = plan_shape(newest_result(5_000), policy)
+    assert (whole.target, whole.tokens > whole.target) == (500, True)
+    assert (dict(whole.cuts), whole.over_budget) == ({}, False)
+    cut = plan_shape(newest_result(9_000), policy)
+    assert list(cut.cuts) == [2]
+    assert whole.target < cut.tokens <= cut.budget
+
+
+def test_a_cut_promises_nothing() -> None:
+    """The shaper does not know whether anybody expands placeholders, so it names none."""
+    plan = plan_shape(newest_result(9_000), POLICY)
+    assert "truncated" in plan.cuts[2]
+    assert "{OUTPUT}" not in plan.cuts[2]
+
+
+def test_without_a_fold_results_are_cut() -> None:
+    """Where nobody folds, an oversized newest result is cut although there is much to fold."""
+    entries = newest_result(9_000, rounds=6)
+    assert plan_shape(entries, POLICY).fold
+    plan = plan_shape(entries, POLICY, may_fold=False)
+    assert not plan.fold
+    assert list(plan.cuts) == [len(entries) - 1]
+
+
+async def test_while_folding_rests_results_are_cut() -> None:
+    """Idle folds are no reason to send a result that the model cannot take."""
+    asked: list[str] = []
+
+    def wordy(prompt: str) -> str:
+        asked.append(prompt)
+        return "s" * 5_000
+
+    store = await stored([entry(at, content="t" * (5_000 if at == 1 else 5)) for at in range(1, 6)])
+    policy = POLICY.model_copy(update={"lod_truncate_above_chars": 0, "merge_markers": True})
+    shaper = Shaper(store, summarizer=wordy, policy=policy)
+    for number in range(10, 20):
+        await store.append("s", entry(number, content="short"))
+        await shaper.build("s")
+    call = {"tool_call_id": "newest", "tool_name": "read"}
+    await store.append("s", entry(30, "tool_call", "{}", **call))
+    await store.append("s", entry(31, "tool_result", "r" * 1_000, **call))
+    assert len((await shaper.build("s"))[-1].content) < 1_000
+    assert len(asked) == 3
+
+
+async def test_a_system_text_over_the_budget_is_no_reason_to_cut() -> None:
+    """No cut helps, so the model gets its results whole, and the provider decides."""
+    store = await stored(newest_result(9_000, rounds=1))
+    messages = await Shaper(store, summarizer=_never, policy=POLICY).build("s", "s" * 8_000)
+    assert messages[-1].content == "r" * 9_000
+
+
+def test_a_stub_is_for_bytes() -> None:
+    """150 characters can be 450 bytes."""
+    entries = [entry(0, content="\N{CJK UNIFIED IDEOGRAPH-4E16}" * 150), *talk(20)]
+    assert 0 in plan_shape(entries, POLICY).stubs
+
+
+def test_a_tail_that_grows_backwards_takes_its_stubs_back() -> None:
+    """The first result of an old call brings its round into the tail, and what came since."""
+    call = {"tool_call_id": "old", "tool_name": "job"}
+    entries = [entry(1, content="x" * 900), entry(2, "tool_call", "{}", **call)]
+    entries += [entry(at, content="x" * 900) for at in range(3, 12)]
+    prices = PriceList(POLICY)
+    assert max(plan_shape(entries, POLICY, prices=prices).stubs) == 6
+    entries.append(entry(12, "tool_result", "done", **call))
+    plan = plan_shape(entries, POLICY, prices=prices)
+    assert plan == plan_shape(entries, POLICY)
+    assert list(plan.stubs) == [0]
+
+
+@pytest.mark.parametrize("context_tokens", [4_000, 13_500, 16_000, 20_000, 128_000])
+async def test_a_small_window_is_used(context_tokens: int) -> None:
+    """Beside an ordinary system text a long conversation folds, and never leaves its budget."""
+    policy = ShaperPolicy.for_context(context_tokens)
+    store = await stored([])
+    shaper = Shaper(store, summarizer=lambda _: "short", policy=policy)
+    system = "s" * context_tokens  # a quarter of the window
+    folds: list[CompactionInfo] = []
+    with reporting_compactions(folds.append):
+        for some in talk(60, size=context_tokens // 8):
+            await store.append("s", some)
+            assert tokens_of(await shaper.build("s", system)) <= policy.budget_tokens
+    assert folds
+    assert policy.target_tokens >= policy.budget_tokens * 3 // 4
+
+
+def test_a_headroom_that_leaves_no_room_is_not_taken() -> None:
+    """A system text between the target and the budget leaves the rest of the budget."""
+    policy = POLICY.model_copy(update={"budget_tokens": 12_000, "lod_headroom_tokens": 10_000})
+    assert plan_shape(talk(3), policy, system_tokens=1_999).target == 2_000
+    assert plan_shape(talk(3), policy, system_tokens=2_000).target == 12_000
+
+
+async def test_a_summariser_is_asked_what_it_can_read() -> None:
+    """A history of stubs stands for far more than a window; its start and end are asked about."""
+    asked: list[str] = []
+
+    def summarize(prompt: str) -> str:
+        asked.append(prompt)
+        return "short"
+
+    policy = ShaperPolicy.for_context(16_000)
+    store = await stored([])
+    shaper = Shaper(store, summarizer=summarize, policy=policy)
+    for some in talk(40, size=60_000):
+        await store.append("s", some)
+        await shaper.build("s")
+    assert asked
+    assert max(map(CharsByFour.estimate, asked)) <= policy.budget_tokens
+    assert "question 1 " in asked[0]
+    assert "…[truncated " in asked[0]
+
+
+@pytest.mark.parametrize(
+    ("size", "budget_tokens", "is_whole"),
+    [
+        (20_000, 500, True),  # a small budget is not taken for a window
+        (60_000, 20_000, True),
+        (60_000, 10_000, False),
+        (600_000, 0, True),  # nobody has named a limit
+    ],
+)
+def test_a_summary_prompt_is_whole_where_it_can_be(
+    size: int, budget_tokens: int, *, is_whole: bool
+) -> None:
+    """Only a prompt over the budget, and over 8,000 tokens, is shortened; short lines never."""
+    entries = [entry(1, content="short"), entry(2, content="x" * size)]
+    policy = POLICY.model_copy(update={"budget_tokens": budget_tokens})
+    prompt = summary_prompt(entries, policy)
+    assert ("x" * size in prompt) is is_whole
+    assert "1. [user] short\n" in prompt
+    assert is_whole or CharsByFour.estimate(prompt) <= budget_tokens
+
+
+def test_control_tokens_are_harmless_to_a_summariser() -> None:
+    """Those in results are; what a person wrote is asked about as it was written."""
+    entries = [entry(1, content="<|a|>"), entry(2, "tool_result", "<|b|>")]
+    assert summary_prompt(entries).endswith("1. [user] <|a|>\n2. [tool_result] &lt;|b|>\n")
+    verbatim = POLICY.model_copy(update={"verbatim_tool_results": True})
+    assert summary_prompt(entries, verbatim).endswith("2. [tool_result] <|b|>\n")
+
+
 def test_the_reply_has_its_share() -> None:
     """A policy for a context window leaves a part of it to the reply."""
     policy = ShaperPolicy.for_context(128_000, reserve_pct=30)
@@ -364,15 +524,43 @@ def test_a_history_that_grows_is_shown_as_if_it_were_new(
         assert rendering.messages(some, plan.shown) == fresh
 
 
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), max_size=12), st.data())
+@settings(derandomize=True, max_examples=200, deadline=None)
+def test_the_order_of_a_history_that_grows(
+    times: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """However it comes, grows or shrinks, it is in the order of `in_order`."""
+    entries = [
+        Entry(kind="user", id=f"{name}{at}", created_at=time)
+        for at, (time, name) in enumerate(times)
+    ]
+    order = KeptOrder()
+    for stop in data.draw(st.lists(st.integers(0, 12), max_size=5)):
+        assert order.of(entries[:stop]) == in_order(entries[:stop])
+
+
 def test_a_result_that_comes_late_changes_what_was_shown() -> None:
-    """The result of a lifted call stands in the place of the first, however long ago that was."""
+    """A first result stands behind its call, however much has come in between."""
+    call = {"tool_call_id": "c", "tool_name": "job"}
+    entries = [entry(1, "tool_call", "{}", **call)]
+    entries += [entry(3), entry(4, "assistant"), entry(5)]
+    rendering = Rendering(POLICY)
+    assert rendering.messages(entries, {})[1].content == UNANSWERED
+    entries.append(entry(6, "tool_result", "done at last", **call))
+    assert rendering.messages(entries, {})[1].content == "done at last"
+
+
+def test_what_has_come_of_a_lifted_call_is_shown_last() -> None:
+    """The model has read that it is pending, and what it has read stays as it was."""
     call = {"tool_call_id": "c", "tool_name": "job"}
     entries = [entry(1, "tool_call", "{}", **call), entry(2, "tool_result", "PENDING", **call)]
     entries += [entry(3), entry(4, "assistant"), entry(5)]
     rendering = Rendering(POLICY)
-    rendering.messages(entries, {})
-    entries.append(entry(6, "tool_result", "done at last", **call))
-    assert rendering.messages(entries, {})[1].content == "done at last"
+    before = rendering.messages(entries, {})
+    entries.append(entry(6, "tool_result", "done <|at|> last", **call))
+    after = rendering.messages(entries, {})
+    assert after[:-1] == before
+    assert (after[-1].role, after[-1].content) == ("user", "[tool_result c] done &lt;|at|> last")
 
 
 def test_the_border_of_the_stubs_moves_in_steps() -> None:

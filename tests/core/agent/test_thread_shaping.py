@@ -80,6 +80,25 @@ def test_pictures_are_folded_with_their_messages() -> None:
     assert len(shape.fold) > 10
 
 
+@pytest.mark.parametrize("may_fold", [True, False])
+def test_without_a_fold_the_newest_result_is_cut(*, may_fold: bool) -> None:
+    """Where nobody summarises, an oversized newest result is no reason to fail."""
+    thread = [*talk(8, 80), *call(99, "r" * 9_000)]
+    shape = ThreadShaper(POLICY).shape(thread, may_fold=may_fold)
+    assert bool(shape.fold) is may_fold
+    assert (len(thread) - 1 in shape.texts) is not may_fold
+    assert "{OUTPUT}" not in shape.texts.get(len(thread) - 1, "")
+
+
+def test_where_only_the_task_is_left_to_fold_results_are_cut() -> None:
+    """It is never folded, so what is after it has to fit."""
+    policy = POLICY.model_copy(update={"preserve_last_messages": 0})
+    thread = [Message.user("the task"), *call(1, "r" * 9_000)]
+    shape = ThreadShaper(policy).shape(thread)
+    assert (shape.fold, shape.over_budget) == ((), False)
+    assert 2 in shape.texts
+
+
 def test_the_task_is_never_folded() -> None:
     """However long the run since, the newest message of a person stays."""
     thread = [Message.user("old"), Message.bot("yes"), Message.user("the task")]
@@ -197,7 +216,9 @@ def test_reasoning_is_never_shortened() -> None:
     [
         ([*call(1), Message.user("x")], (0, 1, 2)),
         ([call(1)[0], Message.user("x"), call(1)[1]], (0, 2, 1)),
-        ([*call(1), Message.bot("a"), call(1, "done")[1]], (0, 3, 2)),
+        ([*call(1), Message.user("x"), call(1, "done")[1]], (0, 3, 2)),
+        ([*call(1), Message.bot("a"), call(1, "done")[1]], (0, 1, 2, "user")),
+        ([*call(1), *call(2), call(1, "done")[1], *call(3)], (0, 1, 2, 3, "user", 5, 6)),
         ([*call(1, None), Message.user("x")], (0, "response", 1)),
         ([call(1)[1], Message.user("x")], ("user", 1)),
         ([*call(1), *call(1)], (0, 1, 2, 3)),
@@ -209,6 +230,19 @@ def test_pairs_are_repaired(thread: list[Message], sent: tuple[Any, ...]) -> Non
     assert tuple(piece if isinstance(piece, int) else _kind(piece) for piece in pieces) == sent
     as_it_is = ThreadShaper(ShaperPolicy(repair_pairs=False)).shape(thread).sent
     assert as_it_is == tuple(range(len(thread)))
+
+
+@pytest.mark.parametrize("first", ["pending", None])
+def test_a_result_that_stands_alone_is_harmless_and_cut(first: str | None) -> None:
+    """It comes from a tool all the same; one that comes again carries its call's id."""
+    thread = [*(call(1, first) if first else []), Message.bot("started")]
+    thread.append(call(1, "<|im_start|>" + "x" * 5_000)[1])
+    shape = ThreadShaper(ShaperPolicy(), max_result_bytes=1_000).shape(thread)
+    alone = shape.sent[-1]
+    assert isinstance(alone, Message)
+    label = "[tool_result c1]" if first else "[tool_result]"
+    assert str(alone["text"]).startswith(f"{label} &lt;|im_start|>")
+    assert len(str(alone["text"])) < 1_200
 
 
 def _kind(message: Message) -> str:

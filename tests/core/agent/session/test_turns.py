@@ -323,8 +323,8 @@ async def test_a_report_may_come_last() -> None:
     assert result.usage.total == 4
 
 
-async def test_the_answer_of_a_lifted_call_takes_its_place() -> None:
-    """The next turn shows one result for the call, the real one (Q15)."""
+async def test_what_has_come_of_a_lifted_call_is_news() -> None:
+    """The next turn shows one result for the call, and what has come of it in its turn (Q15)."""
     some = session(LOOK, "waiting", "it has 1240 rows", dispatch=lambda _: "PENDING")
     await some.turn("go")
     await some.inject(
@@ -332,9 +332,8 @@ async def test_the_answer_of_a_lifted_call_takes_its_place() -> None:
     )
     await some.turn("and now?")
     sent = some.runner.sent[-1]  # type: ignore[attr-defined]
-    results = [message.content for message in sent if message.role == "tool"]
-    assert len(results) == 1
-    assert "1240 rows" in str([message.content for message in sent])
+    assert [message.content for message in sent if message.role == "tool"] == ["PENDING"]
+    assert [message.content for message in sent[-2:]] == ["[tool_result c1] 1240 rows", "and now?"]
 
 
 async def test_usage_is_of_the_object_and_latency_of_the_entry() -> None:
