@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 STEPS = 200
 PAIRS = 9
+SENTENCE = "I will look at the next item now, because the list says that it was not looked at."
 KEPT = 200
 MESSAGES = 4_000
 
@@ -42,11 +43,11 @@ async def look(item: int) -> str:
     return f"item {item}"
 
 
-def run_seconds(kind: type[BaseWorkflowAgent]) -> float:
-    """Return how long one run takes."""
-    script = [*(reply("", call("look", item=n)) for n in range(STEPS)), reply("Done.")]
+def run_seconds(kind: type[BaseWorkflowAgent], said: str) -> float:
+    """Return how long one run takes; one that says something beside its calls is streamed."""
+    script = [*(reply(said, call("look", item=n)) for n in range(STEPS)), reply("Done.")]
     tools = [FunctionTool.from_defaults(async_fn=look)]
-    agent = kind(tools=tools, llm=ScriptedModel(script=script), streaming=False)
+    agent = kind(tools=tools, llm=ScriptedModel(script=script), streaming=bool(said))
 
     async def run() -> float:
         gc.collect()
@@ -55,6 +56,16 @@ def run_seconds(kind: type[BaseWorkflowAgent]) -> float:
         return time.process_time() - started
 
     return asyncio.run(run())
+
+
+def step_cost(said: str) -> float:
+    """Return how many times as long guarded runs take, at the median of all pairs."""
+    run_seconds(FunctionAgent, said)
+    run_seconds(GuardedFunctionAgent, said)
+    return statistics.median(
+        run_seconds(GuardedFunctionAgent, said) / run_seconds(FunctionAgent, said)
+        for _ in range(PAIRS)
+    )
 
 
 def history(size: int) -> list[ChatMessage]:
@@ -80,11 +91,8 @@ def reading_seconds(memory: BaseMemory) -> float:
 def main() -> None:
     """Print what was measured."""
     warnings.simplefilter("ignore", DeprecationWarning)
-    run_seconds(FunctionAgent)
-    run_seconds(GuardedFunctionAgent)
-    ratios = [run_seconds(GuardedFunctionAgent) / run_seconds(FunctionAgent) for _ in range(PAIRS)]
-    cost = statistics.median(ratios)
-    report("a guarded agent step, compared with an unguarded one", cost, "times", 1.05)
+    report("a guarded agent step, compared with an unguarded one", step_cost(""), "times", 1.05)
+    report("the same, a sentence streamed beside each call", step_cost(SENTENCE), "times", 1.05)
 
     limit = 1
     while len(LoopGuardMemory.from_defaults(history(400), token_limit=limit).get()) < KEPT:

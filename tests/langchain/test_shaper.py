@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -300,3 +301,33 @@ def test_bad_arguments_are_named(field: str, options: dict[str, Any]) -> None:
     """The error names the argument."""
     with pytest.raises(InvalidInputError, match=field):
         ContextShaper(**{"policy": POLICY} | options)
+
+
+class Prefixed(AgentMiddleware[Any, Any, Any]):
+    """Shows the model messages that the thread does not have, as other middleware does."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        """Put an exchange of its own in front."""
+        extra = [HumanMessage("about me", id="extra"), AIMessage("noted", id="noted")]
+        return handler(request.override(messages=[*extra, *request.messages]))
+
+
+def test_messages_that_are_not_stored_are_folded_too() -> None:
+    """What other middleware shows can be folded; only what is stored is removed from the state."""
+    model = ScriptedModel(script=[reply("ok")])
+    some = agent(model, Prefixed(), ContextShaper(policy=SMALL, summarizer=lambda _: "so"))
+    end = finish(some, {"messages": [*rounds(5), HumanMessage("now", id="now")]})
+    assert model.inputs[-1][0].text == "[compacted]\nso"
+    assert "noted" not in [message.text for message in end["messages"]]
+    assert_sendable(end["messages"])
+
+
+def test_placeholders_stand_for_results_of_this_turn() -> None:
+    """A section of an earlier turn is left as it was written."""
+    shaper = ContextShaper(policy=ShaperPolicy(), transclude=True)
+    model = ScriptedModel(
+        script=[reply("", tool_call("search", {"q": "x"})), reply("{report}"), reply("{report}")]
+    )
+    some = agent(model, shaper, checkpointer=InMemorySaver())
+    assert finish(some, person(), thread())["expanded_reply"] == "x"
+    assert finish(some, person("again"), thread())["expanded_reply"] == "{report}"

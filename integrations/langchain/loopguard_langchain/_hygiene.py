@@ -11,7 +11,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 from loopguard_core.agent import ToolDefinition, ToolHygiene, stand_in
-from loopguard_core.agent.arguments import refusal_cut
+from loopguard_core.agent.arguments import refusal_cut, refusal_in
 from loopguard_core.errors import checked
 
 from ._shaping import RAW
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolHygieneMiddleware"]
 
-_ERROR: Final = "_error"
 # What OpenAI, Anthropic and Google say of a reply that reached its limit of tokens.
 _STOP_KEYS: Final = ("finish_reason", "stop_reason")
 _CUT: Final = frozenset({"length", "max_tokens"})
@@ -91,7 +90,7 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
         call, tool = request.tool_call, request.tool
-        refusal = _stood_in(call)
+        refusal = refusal_in(call["args"])
         if not refusal and tool is not None:
             function = convert_to_openai_tool(tool)["function"]
             defined = ToolDefinition(name=call["name"], parameters=function.get("parameters"))
@@ -153,10 +152,3 @@ def _call(call: InvalidToolCall, hygiene: ToolHygiene) -> ToolCall:
     refusal = checked_arguments.refusal
     args = json.loads(stand_in(text, refusal) if refusal else checked_arguments.text or "{}")
     return ToolCall(name=name, args=args, id=call["id"], type="tool_call")
-
-
-def _stood_in(call: ToolCall) -> str:
-    """Return the refusal in arguments that stand in for unreadable ones; empty for others."""
-    refusal = call["args"].get(_ERROR)
-    stood_in = call["args"].keys() == {_ERROR, "_raw_chars", "_tail"}
-    return refusal if stood_in and isinstance(refusal, str) else ""

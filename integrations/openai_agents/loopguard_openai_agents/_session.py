@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from ._items import kind
 from ._trim import InputTrimmer
+from ._wrapped_session import WrappedSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agents import Session, SessionSettings, TResponseInputItem
+    from agents import Session, TResponseInputItem
 
     from loopguard_core.thread import TrimPlan
     from loopguard_core.tokens import Estimator
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["TrimmedSession"]
 
 
-class TrimmedSession:
+class TrimmedSession(WrappedSession):
     """A session whose history fits a budget when it is read; what is stored stays whole.
 
         session = TrimmedSession(SQLiteSession("user-1"), max_tokens=8_000)
@@ -50,54 +53,19 @@ class TrimmedSession:
         estimate: Estimator | None = None,
         pinned: Callable[[TResponseInputItem], bool] | None = None,
     ) -> None:
-        self._session = session
+        super().__init__(session)
         self._trimmer = InputTrimmer(max_tokens=max_tokens, estimate=estimate, pinned=pinned)
 
-    @property
-    def session_id(self) -> str:
-        """The id of the session that is wrapped."""
-        return self._session.session_id
-
-    @session_id.setter
-    def session_id(self, value: str) -> None:
-        self._session.session_id = value
-
-    @property
-    def session_settings(self) -> SessionSettings | None:
-        """The settings of the session that is wrapped."""
-        return self._session.session_settings
-
-    @session_settings.setter
-    def session_settings(self, value: SessionSettings | None) -> None:
-        self._session.session_settings = value
-
+    @override
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the newest items that fit, at most *limit* of them before trimming."""
         items = await self._session.get_items(limit)
         return self._trimmer.fitting(items, kept=_newest_compaction(items))
 
-    async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Store *items*."""
-        await self._session.add_items(items)
-
-    async def pop_item(self) -> TResponseInputItem | None:
-        """Remove and return the newest item that is stored."""
-        return await self._session.pop_item()
-
-    async def clear_session(self) -> None:
-        """Remove everything that is stored."""
-        await self._session.clear_session()
-
     async def plan(self) -> TrimPlan:
         """Say what reading would keep, and at what price; positions are those of the items."""
         items = await self._session.get_items()
         return self._trimmer.plan(items, kept=_newest_compaction(items))
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the session has
-        """Return what else the session has, as one that compacts itself does."""
-        if name == "_session":  # a copy that is being made has nothing yet
-            raise AttributeError(name)
-        return getattr(self._session, name)
 
 
 def _newest_compaction(items: Sequence[TResponseInputItem]) -> tuple[int, ...]:

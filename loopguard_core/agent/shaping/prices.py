@@ -49,6 +49,8 @@ class PriceList:
         self._user_role = estimate("user")
         self._tool_role = estimate("tool")
         self._assistant_role = estimate("assistant")
+        self._last: list[Entry] = []
+        self._total = 0
         self._whole: dict[str, tuple[Entry, int]] = {}
         self._stubs: dict[str, tuple[Entry, str | None, int]] = {}
 
@@ -62,23 +64,33 @@ class PriceList:
 
     def total(self, entries: Sequence[Entry]) -> int:
         """Return what the messages of *entries* cost, and forget all other entries."""
-        known = self._whole
-        whole: dict[str, tuple[Entry, int]] = {}
+        known = len(self._last)
+        if entries[:known] == self._last:
+            self._total += self._added(entries, known, self._whole)
+        else:
+            whole: dict[str, tuple[Entry, int]] = {}
+            self._total = self._added(entries, 0, whole)
+            self._whole = whole
+            self._stubs = {key: stub for key, stub in self._stubs.items() if key in whole}
+        self._last = list(entries)
+        return self._total
+
+    def _added(
+        self, entries: Sequence[Entry], start: int, whole: dict[str, tuple[Entry, int]]
+    ) -> int:
+        """Return what the entries from *start* on cost, and keep their prices in *whole*."""
         tokens = 0
-        previous = ""
-        for entry in entries:
+        previous = entries[start - 1].kind if start else ""
+        for entry in entries[start:]:
             key, kind = entry.id, entry.kind
-            at_hand = known.get(key)
-            if at_hand is None or (at_hand[0] is not entry and at_hand[0] != entry):
-                at_hand = entry, self._price(entry)
-            whole[key] = at_hand
-            tokens += at_hand[1]
+            known = self._whole.get(key)
+            if known is None or (known[0] is not entry and known[0] != entry):
+                known = entry, self._price(entry)
+            whole[key] = known
+            tokens += known[1]
             if kind == "tool_call" and previous in _OPEN:
                 tokens -= self._assistant_role  # it stands in the message before it
             previous = kind
-        self._whole = whole
-        if len(self._stubs) > 2 * len(whole):
-            self._stubs = {key: stub for key, stub in self._stubs.items() if key in whole}
         return tokens
 
     def stubs(self, entries: Sequence[Entry], border: int) -> tuple[Mapping[int, str], int]:

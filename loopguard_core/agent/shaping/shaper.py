@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from loopguard_core.agent.budget import CharsByFour, TokenEstimator
+from loopguard_core.agent.chat import ChatMessage
 from loopguard_core.agent.entries import (
     Compaction,
     CompactionInfo,
@@ -18,8 +19,6 @@ from loopguard_core.agent.entries import (
     in_order,
     new_id,
 )
-from loopguard_core.agent.pairing import repair_pairs
-from loopguard_core.agent.render import RenderFormat, render
 from loopguard_core.agent.tracing import span
 from loopguard_core.errors import InvalidInputError
 
@@ -28,13 +27,13 @@ from .idle_folds import SessionFolds
 from .plan import foldable, plan_shape, tail_start
 from .policy import ShaperPolicy
 from .prices import PriceList
+from .rendering import Rendering
 from .sink import report_compaction
 from .summary import Summarize, runner_summarizer, summary_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from loopguard_core.agent.chat import ChatMessage
     from loopguard_core.agent.runner import LLMRunner
     from loopguard_core.agent.store import Store
     from loopguard_core.agent.tracing import Tracer
@@ -89,10 +88,8 @@ class Shaper:
         self._estimate = estimate
         self._tracer = tracer
         self._span_name = f"{span_prefix}.Shaper.Build"
-        self._form = RenderFormat(
-            tool_format=policy.tool_format, verbatim_tool_results=policy.verbatim_tool_results
-        )
         self._prices: dict[str, PriceList] = {}
+        self._renderings: dict[str, Rendering] = {}
         self._folds: defaultdict[str, SessionFolds] = defaultdict(SessionFolds)
 
     async def build(self, session_id: str, system: str = "") -> list[ChatMessage]:
@@ -145,7 +142,7 @@ class Shaper:
             if before is not None and not plan.fold:
                 folds.note(session_id, before, plan.tokens)
             if not plan.fold or folds.given_up(plan.tokens) or hopeless:
-                return self._rendered(entries, system, plan.shown)
+                return self._rendered(session_id, entries, system, plan.shown)
             before = plan.tokens if before is None else before
             report_compaction(await self._fold(session_id, entries, plan.fold))
         raise NotConvergedError(_MAX_FOLDS)
@@ -201,11 +198,11 @@ class Shaper:
         return tokens - prices.stubs(entries, tail_start(entries, self._policy))[1] * stubbed
 
     def _rendered(
-        self, entries: Sequence[Entry], system: str, shown: Mapping[int, str]
+        self, session_id: str, entries: Sequence[Entry], system: str, shown: Mapping[int, str]
     ) -> list[ChatMessage]:
-        messages = render(entries, system=system, form=self._form, stubs=shown)
-        paired = self._policy.repair_pairs and self._policy.tool_format == "native"
-        return repair_pairs(messages) if paired else messages
+        rendering = self._renderings.setdefault(session_id, Rendering(self._policy))
+        head = [ChatMessage(role="system", content=system)] if system else []
+        return [*head, *rendering.messages(entries, shown)]
 
     def _prices_of(self, session_id: str) -> PriceList:
         """Return the session's prices, as the newest of the sessions that are remembered."""
@@ -215,6 +212,7 @@ class Shaper:
             oldest = next(iter(self._prices))
             del self._prices[oldest]
             self._folds.pop(oldest, None)
+            self._renderings.pop(oldest, None)
         return prices
 
 

@@ -93,7 +93,11 @@ class ThreadShaper:
         shaped = [at for at in range(len(messages)) if at not in apart]
         entries = [entry_of(messages[at], at) for at in shaped]
         beside = beside_tokens + self._beside(messages, apart)
-        plan = plan_shape(entries, self._policy, system_tokens=beside, estimate=self._estimate)
+        # What is no text goes with its message in a fold, so it is no reason to give up on folding.
+        blocks = BLOCK_TOKENS * sum(_block_count(messages[at]) for at in shaped)
+        plan = plan_shape(
+            entries, self._policy, system_tokens=beside + blocks, estimate=self._estimate
+        )
         texts = self._texts(messages, shaped, entries, plan, expandable=expandable)
         hopeless = 0 < plan.target < beside or folding_is_idle(folds, plan.tokens)
         task = _newest_person(messages)
@@ -117,9 +121,9 @@ class ThreadShaper:
         return "\n".join(filter(None, ["[compacted]", heading, summary.strip()]))
 
     def _beside(self, messages: Sequence[Mapping[str, object]], apart: set[int]) -> int:
-        """Price what is sent as it is, and all that is no text."""
+        """Price what is sent as it is."""
         texts = sum(self._estimate(entry_of(messages[at], at).content) for at in apart)
-        return texts + BLOCK_TOKENS * sum(map(_block_count, messages))
+        return texts + BLOCK_TOKENS * sum(_block_count(messages[at]) for at in apart)
 
     def _texts(
         self,

@@ -22,6 +22,8 @@ from loopguard_core.agent.shaping import (
     plan_shape,
     reporting_compactions,
 )
+from loopguard_core.agent.shaping.prices import PriceList
+from loopguard_core.agent.shaping.rendering import Rendering
 from loopguard_core.agent.store import MemoryStore
 from loopguard_core.errors import InvalidInputError
 
@@ -336,3 +338,50 @@ def test_every_plan_is_sound(
     assert not (plan.fold and plan.cuts)
     sent = repair_pairs(rendered)
     assert sum(some.role == "tool" for some in sent) == sum(len(s.tool_calls) for s in sent)
+
+
+@given(
+    st.lists(st.tuples(KINDS, st.integers(0, 300), st.integers(1, 2)), max_size=25),
+    st.lists(st.integers(1, 25), max_size=8),
+    st.integers(50, 900),
+)
+@settings(derandomize=True, max_examples=400, deadline=None)
+def test_a_history_that_grows_is_shown_as_if_it_were_new(
+    shape: list[tuple[str, int, int]], stops: list[int], tokens: int
+) -> None:
+    """Whatever was kept from earlier builds, messages and prices are those of a fresh start."""
+    entries = [
+        entry(at, kind, "x" * size, tool_call_id=str(call), tool_name="f")
+        for at, (kind, size, call) in enumerate(shape, 1)
+    ]
+    policy = POLICY.model_copy(update={"budget_tokens": tokens, "lod_truncate_above_chars": 100})
+    prices, rendering = PriceList(policy), Rendering(policy)
+    for stop in [*sorted(stops), 25, 3, 25]:
+        some = entries[:stop]
+        plan = plan_shape(some, policy, prices=prices)
+        assert plan == plan_shape(some, policy)
+        fresh = repair_pairs(render(some, stubs=plan.shown))
+        assert rendering.messages(some, plan.shown) == fresh
+
+
+def test_a_result_that_comes_late_changes_what_was_shown() -> None:
+    """The result of a lifted call stands in the place of the first, however long ago that was."""
+    call = {"tool_call_id": "c", "tool_name": "job"}
+    entries = [entry(1, "tool_call", "{}", **call), entry(2, "tool_result", "PENDING", **call)]
+    entries += [entry(3), entry(4, "assistant"), entry(5)]
+    rendering = Rendering(POLICY)
+    rendering.messages(entries, {})
+    entries.append(entry(6, "tool_result", "done at last", **call))
+    assert rendering.messages(entries, {})[1].content == "done at last"
+
+
+def test_the_border_of_the_stubs_moves_in_steps() -> None:
+    """Entries that have left the tail are shown whole until as many as a step have."""
+    policy = POLICY.model_copy(update={"step_entries": 8, "budget_tokens": 3_000})
+    borders = set()
+    for count in range(24, 34):
+        entries = [entry(at, content="x" * 500) for at in range(count)]
+        plan = plan_shape(entries, policy)
+        assert not plan.fold
+        borders.add(max(plan.stubs) + 1)
+    assert borders == {16, 24}

@@ -69,6 +69,17 @@ def test_a_fold_takes_whole_exchanges_and_no_system_message() -> None:
     assert {activity_of(thread[at]) is None for at in shape.fold} == {True, False}
 
 
+def test_pictures_are_folded_with_their_messages() -> None:
+    """They cost more than any text, and an old one is no reason to give up on folding."""
+    thread = talk(8, 80)
+    for message in thread:
+        if message["type"] == "user":
+            message["blocks"] = ["image"]
+    shape = ThreadShaper(POLICY).shape(thread)
+    assert shape.tokens > 8_000
+    assert len(shape.fold) > 10
+
+
 def test_the_task_is_never_folded() -> None:
     """However long the run since, the newest message of a person stays."""
     thread = [Message.user("old"), Message.bot("yes"), Message.user("the task")]

@@ -134,6 +134,31 @@ def test_history_counts_and_never_cuts() -> None:
     assert detector.counters().sentences == 2
 
 
+def test_history_waits_for_a_whole_sentence() -> None:
+    """What has no end yet repeats nothing; until then the turn before it is not read."""
+    detector = ReplyLoopDetector(SMALL)
+    watch = detector.begin([Message.bot(LOOP * 4)])
+    assert watch.watch("content", SENTENCES[0].strip()) is None
+    assert dict(detector.counters().detected) == {}
+    assert watch.watch("content", " ") is not None
+    assert "cycle" in dict(detector.counters().detected)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=9))
+@settings(derandomize=True, max_examples=30, deadline=None)
+def test_when_the_history_is_read_changes_no_cut(sizes: list[int]) -> None:
+    """Asked for its loops at once, or never, a watch cuts at the same character."""
+    text, history = LOOP * 3, [Message.bot(LOOP), Message.bot(LOOP)]
+    eager, lazy = ReplyLoopDetector(SMALL).begin(history), ReplyLoopDetector(SMALL).begin(history)
+    eager.loops()
+    at = 0
+    for n in range(200):
+        piece = text[at : at + sizes[n % len(sizes)]]
+        at += len(piece)
+        assert eager.watch("content", piece) == lazy.watch("content", piece)
+    assert eager.loops() == lazy.loops()
+
+
 def test_history_does_not_shift_what_is_kept() -> None:
     """Characters are those of the reply."""
     watch = ReplyLoopDetector(SMALL).begin([Message.bot(LOOP * 2)])
