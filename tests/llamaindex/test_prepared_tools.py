@@ -133,7 +133,8 @@ async def test_arguments_go_through_the_gate_as_they_were_written(
 async def test_arguments_of_other_tools_are_left_alone() -> None:
     """A tool that does not know a stand-in gets what the integration made of the text."""
     files = Files()
-    runner = agent(tools=[files.tool()])
+    other = FunctionTool.from_defaults(len, name="size", description="Measure.")
+    runner = agent(tools=[files.tool(), *prepare_tools([other])])
     runner.llm = TextArguments(script=[written('{"path": "a'), DONE])
     await runner.run("Read.")
     assert files.got == [{"path": "guessed", "lines": 10}]
@@ -192,14 +193,22 @@ async def test_a_result_that_ends_the_run_stays(make: Any) -> None:
     assert len(asked(runner).inputs) == 2
 
 
-async def test_what_a_tool_raises_goes_on() -> None:
+def test_an_error_of_such_a_tool_is_shortened() -> None:
+    """With an error the run goes on, so that a model reads it."""
+    own = ToolOutput("read", content="x" * 90, raw_input={}, raw_output=1, is_error=True)
+    tool = FunctionTool.from_defaults(
+        lambda path: path, name="read", callback=lambda _: own, return_direct=True
+    )
+    assert "…[truncated" in prepared(tool, max_result_bytes=9).call(path="a").content
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_what_a_tool_raises_goes_on(*, is_async: bool) -> None:
     """Its error is the framework's to tell, and a slot like any result."""
     slots = Slots({"OUTPUT": "old"})
     tool = prepared(Files(OSError("no disk")).tool(), slots=slots)
     with pytest.raises(OSError, match="no disk"):
-        await tool.acall(path="a")
-    with pytest.raises(OSError, match="no disk"):
-        tool.call(path="a")
+        await tool.acall(path="a") if is_async else tool.call(path="a")
     assert slots.expand("{OUTPUT}") == "no disk"
 
 
@@ -260,10 +269,13 @@ async def test_a_context_is_injected_and_not_checked() -> None:
         return "kept"
 
     note.__annotations__["ctx"] = Context  # the framework reads no annotation that is a string
-    runner = agent(reply("", call("note", text="x")), DONE, tools=prepare_tools([note]))
-    handler = runner.run("Note.")
+    script = [reply("", call("note")), reply("", call("note", text="x")), DONE]
+    handler = agent(*script, tools=prepare_tools([note])).run("Note.")
+    results = [e.tool_output async for e in handler.stream_events() if hasattr(e, "tool_output")]
     await handler
     assert await handler.ctx.store.get("note") == "x"
+    assert results[0].is_error
+    assert results[0].raw_input == {}
 
 
 async def test_a_call_that_is_refused_again_and_again_is_a_loop() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock, TextBlock, ThinkingBlock
-from llama_index.core.storage.chat_store import SimpleChatStore
+from llama_index.core.storage.chat_store import BaseChatStore, SimpleChatStore
 from llama_index.core.workflow import Context
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
+from typing_extensions import override
 
 from loopguard_core import GuardedRun
 from loopguard_core.agent import ShaperPolicy
@@ -19,7 +20,7 @@ from loopguard_core.tokens import chars_estimate
 from loopguard_llamaindex import ContextShaper, GuardedLLM, LoopGuardMemory
 
 from .driver import assert_valid
-from .harness import DONE, READ, Reader, agent, asked, model, plain
+from .harness import DONE, READ, Reader, agent, asked, model, pair, plain
 from .scripted import call, reply
 
 LARGE = "HEAD" + "x" * 10_000 + "TAIL"
@@ -95,6 +96,46 @@ class Summaries:
         return self.now(prompt)
 
 
+class OwnStore(BaseChatStore):
+    """A store that is not LlamaIndex's own, and keeps what was set."""
+
+    inner: SimpleChatStore = Field(default_factory=SimpleChatStore)
+    written: list[Any] = Field(default_factory=list)
+
+    @override
+    def get_messages(self, key: str, last: int = 0) -> list[ChatMessage]:
+        return list(self.inner.get_messages(key))[-last:]
+
+    @override
+    async def aget_messages(self, key: str, last: int = 0) -> list[ChatMessage]:
+        return self.get_messages(key, last)
+
+    @override
+    def set_messages(self, key: str, messages: list[ChatMessage]) -> None:
+        self.written.append(messages)
+        self.inner.set_messages(key, messages)
+
+    @override
+    def add_message(self, key: str, message: ChatMessage) -> None:
+        self.inner.add_message(key, message)
+
+    @override
+    def delete_messages(self, key: str) -> Any:
+        return self.inner.delete_messages(key)
+
+    @override
+    def delete_message(self, key: str, idx: int) -> Any:
+        return self.inner.delete_message(key, idx)
+
+    @override
+    def delete_last_message(self, key: str) -> Any:
+        return self.inner.delete_last_message(key)
+
+    @override
+    def get_keys(self) -> list[str]:
+        return self.inner.get_keys()
+
+
 # What is sent
 
 
@@ -151,6 +192,14 @@ def test_long_arguments_become_stubs_that_are_arguments() -> None:
     shortened: Any = sent[1].blocks[2]
     assert set(shortened.tool_kwargs) == {"_truncated", "_head"}
     assert asking.blocks[2].tool_kwargs == {"text": "z" * 3_000}  # type: ignore[union-attr]
+
+
+def test_thinking_stays_before_the_text_that_is_shortened() -> None:
+    """Blocks keep their order: providers want thinking first."""
+    said = reply("y" * 2_000, thinking="Hm.")
+    sent = shaper(300).sent([user("Go."), said, *talk(2)])
+    assert [block.block_type for block in sent[1].blocks] == ["thinking", "text"]
+    assert texts(sent)[1].startswith("[truncated")
 
 
 def test_pairs_are_repaired() -> None:
@@ -259,9 +308,10 @@ async def test_system_and_pinned_messages_are_not_folded() -> None:
 
 async def test_messages_that_come_while_it_is_summarised_stay() -> None:
     """What was put meanwhile stands behind the summary; two readings at once fold once."""
-    gate = asyncio.Event()
+    gate, asked_for = asyncio.Event(), list[str]()
 
     async def summarize(prompt: str) -> str:
+        asked_for.append(prompt)
         await gate.wait()
         return "Short."
 
@@ -274,8 +324,34 @@ async def test_messages_that_come_while_it_is_summarised_stay() -> None:
     gate.set()
     read, _ = await asyncio.gather(*readings)
     assert kept.get_all()[-1] is late
-    assert len(kept.folds) == 1
+    assert len(kept.folds) == len(asked_for) == 1
     assert [m for m in kept.get_all() if "loopguard_compacted" in m.additional_kwargs] == read[:1]
+
+
+@pytest.mark.parametrize("store", [SimpleChatStore, OwnStore])
+async def test_a_history_that_was_replaced_meanwhile_is_not_folded(store: Any) -> None:
+    """The summary is of another history; what is there now is read, and stays."""
+    other = [user("Hello."), reply("Hello!")]
+
+    async def summarize(prompt: str) -> str:
+        await kept.aset(other)
+        return "Short."
+
+    kept = memory(shaper(300, summarizer=summarize), chat_store=store())
+    kept.put_messages(talk(30))
+    assert await kept.aget() == other
+    assert kept.get_all() == other
+    assert kept.folds == []
+
+
+async def test_a_store_of_ones_own_is_folded_in_one_write() -> None:
+    """Through its own async methods."""
+    store = OwnStore()
+    kept = memory(shaper(300, summarizer=Summaries().later), chat_store=store)
+    kept.put_messages(talk(30))
+    read = await kept.aget()
+    assert [len(messages) for messages in store.written] == [len(read)]
+    assert read[0].additional_kwargs == {"loopguard_compacted": True}
 
 
 @pytest.mark.parametrize("answer", ["", "  \n", RuntimeError("429")])
@@ -298,16 +374,13 @@ async def test_a_summariser_that_fails_changes_nothing(
     assert "read without a fold: summarize" in caplog.text
 
 
-async def test_a_partial_reading_does_not_fold() -> None:
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_partial_reading_does_not_fold(*, is_async: bool) -> None:
     """A store that is read with arguments of its own may give a part; a fold replaces all."""
-
-    class Paged(SimpleChatStore):
-        async def aget_messages(self, key: str, last: int = 0) -> list[ChatMessage]:
-            return self.get_messages(key)[-last:]
-
-    kept = memory(shaper(300, summarizer=Summaries().now), chat_store=Paged())
+    kept = memory(shaper(300, summarizer=Summaries().now), chat_store=OwnStore())
     kept.put_messages(talk(60))
-    await kept.aget(last=100)
+    read = await kept.aget(last=100) if is_async else kept.get(last=100)
+    assert len(read) == 100
     assert kept.folds == []
     assert len(kept.get_all()) == 240
 
@@ -328,20 +401,26 @@ def test_folds_are_saved_and_forgotten_with_their_history() -> None:
     assert kept.folds == []
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-@pytest.mark.parametrize("turns", [1, 2])
-async def test_a_fold_arms_the_watch_of_the_run(
-    guarded: bool, turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a fold equal calls are noticed sooner: by an agent's run, and by that of tools."""
-    armed: list[object] = []
+@pytest.fixture
+def armed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Return the runs that are told of a fold, as they are told."""
+    runs: list[object] = []
     original = GuardedRun.context_compacted
 
     def compacted(run: GuardedRun) -> None:
-        armed.append(run)
+        runs.append(run)
         original(run)
 
     monkeypatch.setattr(GuardedRun, "context_compacted", compacted)
+    return runs
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("turns", [1, 2])
+async def test_a_fold_arms_the_watch_of_the_run(
+    guarded: bool, turns: int, armed: list[object]
+) -> None:
+    """After a fold equal calls are noticed sooner: by an agent's run, and by that of tools."""
     kept = memory(shaper(300, summarizer=Summaries().later))
     tools = [Reader("same").tool]
     script = [READ, DONE] * turns
@@ -355,6 +434,17 @@ async def test_a_fold_arms_the_watch_of_the_run(
     kept.put_messages(talk(30))
     await ctx.store.set("memory", None)  # a context that runs again has saved and loaded its own
     await runner.run("Go.", ctx=ctx, memory=kept)
+    assert len(kept.folds) == 1
+    assert len({id(run) for run in armed}) == 2  # that of the run, and the one of the history
+
+
+async def test_a_fold_at_a_hand_off_arms_the_run_at_once(armed: list[object]) -> None:
+    """A hand-off puts what was done into memory, so that a run may fold while it goes on."""
+    kept = memory(shaper(300, summarizer=Summaries().later))
+    pages = [reply("", call("read", path=f"{n}.py")) for n in range(4)]
+    handoff = reply("", call("handoff", to_agent="b", reason="go"))
+    workflow = pair([*pages, handoff], [DONE], tools=[Reader("y" * 900).tool])
+    await workflow.run("Go.", memory=kept)
     assert len(kept.folds) == 1
     assert len({id(run) for run in armed}) == 2  # that of the run, and the one of the history
 
@@ -381,14 +471,22 @@ async def test_without_a_summariser_it_never_folds_and_says_so_once(
 
 
 async def test_folds_that_free_nothing_rest(caplog: pytest.LogCaptureFixture) -> None:
-    """After the third in a row no further one is made, and that is said once."""
-    summaries = Summaries("word " * 400)
-    kept = memory(shaper(50, summarizer=summaries.now))
+    """After the third in a row none is made until there is more to fold; that is said once."""
+    summaries = list[str]()
+
+    def repeat(prompt: str) -> str:
+        summaries.append(prompt)
+        return prompt
+
+    kept = memory(shaper(50, summarizer=repeat))
     kept.put_messages(talk(3))
     for _ in range(6):
         await kept.aput_messages(talk(1))
         await kept.aget()
-    assert len(summaries.prompts) == 3
+    assert len(summaries) == 3
+    await kept.aput_messages(talk(100))
+    await kept.aget()
+    assert len(summaries) == 4
     assert sum("folding rests" in message for message in warnings(caplog)) == 1
 
 

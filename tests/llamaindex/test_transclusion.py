@@ -186,9 +186,9 @@ async def test_parallel_results_are_all_there() -> None:
 
 async def test_what_a_tool_answers_itself_is_left_alone() -> None:
     """Braces in the result of a `return_direct` tool are its own."""
-    runner = agent(READ, tools=tools("{OUTPUT}", return_direct=True), transclude=True)
+    runner = agent(READ, tools=tools("<a>x</a>{a}", return_direct=True), transclude=True)
     output = await runner.run("Show.")
-    assert output.response.content == "{OUTPUT}"
+    assert output.response.content == "<a>x</a>{a}"
 
 
 @pytest.mark.parametrize("fields", [{"tools": tools()}, {"transclude": True}])

@@ -63,7 +63,7 @@ class NeutralThread(Sequence[Message]):
         for native in messages:
             start = len(self)
             stop = start + _size(native)
-            if _is_pinned(native):
+            if _is_pinned(native) or is_compacted(native):
                 self._pins += range(start, stop)
             self._natives.append(native)
             self._stops.append(stop)
@@ -75,7 +75,7 @@ class NeutralThread(Sequence[Message]):
 
     @property
     def pins(self) -> Sequence[int]:
-        """The positions of pinned messages."""
+        """The positions of what is not trimmed: pinned messages, and the summary of a fold."""
         return self._pins
 
     @override

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from loopguard_core.message import activity_of
 
-from ._convert import is_compacted
 from ._shaped import with_text
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ _LOGGER: Final = logging.getLogger("loopguard")
 def fitting(thread: NeutralThread, trimmer: Trimmer) -> list[ChatMessage]:
     """Return the messages of *thread* that fit; a summary of earlier ones is among them."""
     messages = thread.natives
-    summaries = [at for at in range(len(thread)) if is_compacted(messages[thread.native_at(at)])]
-    plan = trimmer.plan(thread, pinned=[*thread.pins, *summaries])
+    plan = trimmer.plan(thread, pinned=thread.pins)
     if plan.over_budget:
         _LOGGER.warning(
             "a history needs %d tokens, its budget is %d", plan.tokens, trimmer.max_tokens
