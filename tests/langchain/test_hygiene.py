@@ -10,12 +10,12 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolMessage
 from langchain_core.tools import tool
 
-from loopguard_core import InvalidInputError
+from loopguard_core import InvalidInputError, LoopGuard
 from loopguard_core.agent import ShaperPolicy, ToolHygiene
 from loopguard_langchain import ContextShaper, LoopGuardMiddleware, ToolHygieneMiddleware
 
 from .agents import finish, person
-from .harness import MODES, assert_sendable
+from .harness import MODES, assert_sendable, blocking_guard, warning_guard
 from .scripted import ScriptedModel, reply, tool_call
 
 TABLE = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
@@ -115,8 +115,18 @@ def test_calls_that_could_not_be_parsed(mode: str, text: str, says: str, *, runs
     assert_sendable(model.inputs[-1])
 
 
-@pytest.mark.parametrize("said", [{"finish_reason": "length"}, {"stop_reason": "max_tokens"}])
-def test_the_last_call_of_a_cut_reply_is_refused(said: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"finish_reason": "length"},
+        {"finish_reason": "MAX_TOKENS"},
+        {"stop_reason": "max_tokens"},
+        {"stopReason": "max_tokens"},
+        {"done_reason": "length"},
+        {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+    ],
+)
+def test_the_last_call_of_a_cut_reply_is_refused(said: dict[str, Any]) -> None:
     """LangChain makes a streamed one look whole; those before it are."""
     calls = [tool_call("rows", {"table": "a"}), tool_call("rows", {"table": "b"})]
     cut = AIMessage("", tool_calls=calls, response_metadata=said)
@@ -125,11 +135,59 @@ def test_the_last_call_of_a_cut_reply_is_refused(said: dict[str, str]) -> None:
     assert (ran, first.status, last.status) == ([("a", 10)], "success", "error")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"finish_reason": "tool_calls"},
+        {"stop_reason": "tool_use"},
+        {"status": "completed", "incomplete_details": None},
+        {"finish_reason": None},
+    ],
+)
+def test_the_calls_of_a_whole_reply_run(said: dict[str, Any]) -> None:
+    """Whatever the provider calls it."""
+    call = tool_call("rows", {"table": "t"})
+    agent, _, ran = stage(AIMessage("", tool_calls=[call], response_metadata=said))
+    finish(agent, person())
+    assert ran == [("t", 10)]
+
+
+def test_a_call_without_an_id_gets_one() -> None:
+    """LangGraph would not run it, and nothing could answer it."""
+    said = unreadable("{'table': 't',}")
+    said.invalid_tool_calls[0]["id"] = None
+    agent, _, ran = stage(said)
+    end = finish(agent, person())
+    assert ran == [("t", 10)]
+    assert_sendable(end["messages"])
+
+
 def test_siblings_of_a_refused_call_run() -> None:
     """Each call is answered for itself."""
     agent, _, ran = stage(reply("", tool_call("rows", {}), tool_call("rows", {"table": "t"})))
     refused, answered = answers(finish(agent, person()))
     assert (refused.status, answered.status, len(ran)) == ("error", "success", 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_blocks_of_text_are_encoded(mode: str) -> None:
+    """As MCP tools write them; what else there is in a result stays, and so does its artifact."""
+    picture = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
+    blocks = [{"type": "text", "text": json.dumps(TABLE), "id": "b"}, picture]
+
+    @tool(response_format="content_and_artifact")
+    def rows(table: str) -> tuple[list[Any], list[Any]]:
+        """Read rows of a table."""
+        return blocks, TABLE if table else []
+
+    model = ScriptedModel(script=[reply("", tool_call("rows", {"table": "t"})), reply("{OUTPUT}")])
+    shaper = ContextShaper(policy=ShaperPolicy(), transclude=True)
+    agent = create_agent(model, [rows], middleware=[shaper, ToolHygieneMiddleware()])
+    end = finish(agent, person(), mode=mode)
+    (answer,) = answers(end)
+    assert answer.content == [{**blocks[0], "text": "[2]id,name\n1,a\n2,b"}, picture]
+    assert answer.artifact == TABLE
+    assert json.loads(end["expanded_reply"]) == TABLE
 
 
 @pytest.mark.parametrize(
@@ -160,6 +218,54 @@ def test_the_guard_counts_refused_calls() -> None:
     end = finish(agent, person(), {"recursion_limit": 90})
     assert (ran, model.calls < 12) == ([], True)
     assert end["messages"][-1].response_metadata["loopguard"]
+
+
+SCRIPTS = {
+    "same": [reply("", tool_call("rows", {"table": "t"}))],
+    "refused": [reply("", tool_call("rows", {}))],
+    "cut": [unreadable('{"table": "t')],
+    "mended": [unreadable("{'table': 't',}")],
+    "both": [reply("", tool_call("rows", {"table": "t"}), tool_call("rows", {}))],
+    "healthy": [reply("", tool_call("rows", {"table": str(n)})) for n in range(4)] + [reply("ok")],
+}
+
+
+@pytest.mark.parametrize("make_guard", [blocking_guard, warning_guard, LoopGuard])
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_the_guard_decides_alike_in_every_order(name: str, make_guard: Any) -> None:
+    """Wherever it stands, it judges the calls that are run, and every verdict is the same."""
+    seen = []
+    for order in ("GH", "HG", "GHS", "SHG", "HGS", "SGH"):
+        heard: list[Any] = []
+        stands = {
+            "G": LoopGuardMiddleware(guard=make_guard(listeners=(heard.append,))),
+            "S": ContextShaper(policy=ShaperPolicy(), max_result_bytes=900, transclude=True),
+        }
+        ran, model = _run_in_order(order, stands, SCRIPTS[name])
+        seen.append((ran, model.calls, [_verdict(event) for event in heard]))
+    assert all(one == seen[0] for one in seen)
+    assert bool(seen[0][2]) is (name != "healthy")
+
+
+def _run_in_order(
+    order: str, stands: dict[str, Any], script: list[AIMessage]
+) -> tuple[list[str], ScriptedModel]:
+    ran: list[str] = []
+
+    @tool
+    def rows(table: str) -> str:
+        """Read rows of a table."""
+        ran.append(table)
+        return json.dumps(TABLE)
+
+    model = ScriptedModel(script=script)
+    middleware = [stands.get(letter) or ToolHygieneMiddleware() for letter in order]
+    finish(create_agent(model, [rows], middleware=middleware), person())
+    return ran, model
+
+
+def _verdict(event: Any) -> tuple[Any, list[str]]:
+    return event.verdict.action, [finding.detector for finding in event.verdict.findings]
 
 
 def test_a_wrong_hygiene_is_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from langchain_core.messages import (
     AIMessage,
@@ -16,6 +16,7 @@ from langchain_core.messages import (
 )
 
 from ._convert import COMPACTED
+from ._folds import fold_count
 
 __all__ = ["Batch", "head_of", "newest_batch", "newest_person"]
 
@@ -51,11 +52,16 @@ class Batch:
         return [*self.open_calls, *broken]
 
 
-def head_of(messages: Sequence[BaseMessage]) -> str | None:
-    """Return what a thread begins with: another one once it was rewritten, None without one."""
+def head_of(state: Mapping[str, Any]) -> str | None:
+    """Return what a state's thread begins with, None without one: another one once it was rewritten.
+
+    A fold leaves the task and what is pinned in front of its summary, so the first message can
+    outlive it; the folds are counted too.
+    """
+    messages: Sequence[BaseMessage] = state["messages"]
     if not messages:
         return None
-    folds = messages[0].additional_kwargs.get(COMPACTED)
+    folds = fold_count(state)
     return f"{messages[0].id} {folds}" if folds else messages[0].id
 
 

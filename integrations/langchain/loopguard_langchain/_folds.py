@@ -25,10 +25,12 @@ __all__ = [
     "ContextRecord",
     "ShapedState",
     "Summarizer",
+    "TurnSlots",
     "asummary",
+    "context_in",
+    "fold_count",
     "folds_in",
     "summary_of",
-    "was_told",
 ]
 
 Summarizer: TypeAlias = BaseChatModel | Callable[[str], str | Awaitable[str]]
@@ -38,6 +40,14 @@ Summarizer: TypeAlias = BaseChatModel | Callable[[str], str | Awaitable[str]]
 _UNSEEN: Final[RunnableConfig] = {"tags": [TAG_NOSTREAM]}
 
 
+class TurnSlots(TypedDict):
+    """The slots of results that one turn has no more."""
+
+    turn: str | None
+    """The id of the person's message that began the turn."""
+    slots: dict[str, str]
+
+
 class ContextRecord(TypedDict):
     """What one checkpoint keeps of a shaped thread."""
 
@@ -45,6 +55,8 @@ class ContextRecord(TypedDict):
     """The folds, oldest first, as `FoldRecord`s."""
     told: bool
     """True once it was said that the thread cannot be brought into its budget."""
+    slots: NotRequired[TurnSlots]
+    """What placeholders stand for in results that were folded."""
 
 
 class ShapedState(AgentState[Any]):
@@ -56,17 +68,18 @@ class ShapedState(AgentState[Any]):
 
 def folds_in(state: Mapping[str, object]) -> list[FoldRecord]:
     """Return the folds that a state tells of."""
-    record = _record_in(state)
+    record = context_in(state)
     return [FoldRecord.model_validate(fold) for fold in record["folds"]] if record else []
 
 
-def was_told(state: Mapping[str, object]) -> bool:
-    """Return True if it was said that the thread cannot be brought into its budget."""
-    record = _record_in(state)
-    return record is not None and record["told"]
+def fold_count(state: Mapping[str, object]) -> int:
+    """Return how often the thread of a state was folded."""
+    record = context_in(state)
+    return len(record["folds"]) if record else 0
 
 
-def _record_in(state: Mapping[str, object]) -> ContextRecord | None:
+def context_in(state: Mapping[str, object]) -> ContextRecord | None:
+    """Return what a state keeps of a shaped thread, None before the first fold."""
     return cast("ContextRecord | None", state.get("loopguard_context"))
 
 

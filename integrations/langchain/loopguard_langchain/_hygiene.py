@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
-from loopguard_core.agent import ToolDefinition, ToolHygiene, stand_in
-from loopguard_core.agent.arguments import refusal_cut, refusal_in
+from loopguard_core.agent import ToolDefinition, ToolHygiene
+from loopguard_core.agent.arguments import refusal_in
 from loopguard_core.errors import checked
 
-from ._shaping import RAW
+from ._content import read_content
+from ._mending import mending, readable
+from ._slots import RAW
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ToolHygieneMiddleware"]
 
-# What OpenAI, Anthropic and Google say of a reply that reached its limit of tokens.
-_STOP_KEYS: Final = ("finish_reason", "stop_reason")
-_CUT: Final = frozenset({"length", "max_tokens"})
+Content: TypeAlias = str | list[str | dict[Any, Any]]
 
 
 class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -37,9 +36,11 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
     A refused call does not run; its answer says what is wrong and has the status `error`. Calls
     that LangChain could not parse, on which a run otherwise ends without a word, are mended where
     that is safe, and refused otherwise; so is the last call of a reply that reached its limit of
-    tokens. A result that is text is encoded; what the tool returned
-    stays in `additional_kwargs["loopguard_raw"]` where that differs, and artifacts are not
-    touched. Tools of a provider never come here.
+    tokens. The text of a result is encoded; what the tool returned stays in
+    `additional_kwargs["loopguard_raw"]` where that differs. Artifacts, what a tool puts into the
+    state by a `Command`, and the result of a tool with `return_direct`, which a person reads, are
+    not touched. A refused call of such a tool ends the run all the same, as LangChain's own refusal
+    does. Tools of a provider never come here.
 
     Args:
         hygiene: What is checked and how results are written; None is `ToolHygiene()`.
@@ -59,7 +60,9 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Mend or refuse the calls that could not be parsed."""
-        return _readable(handler(request), self._hygiene)
+        with mending(self._hygiene):
+            said = handler(request)
+        return readable(said, self._hygiene)
 
     @override
     async def awrap_model_call(
@@ -68,7 +71,9 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Mend or refuse the calls that could not be parsed."""
-        return _readable(await handler(request), self._hygiene)
+        with mending(self._hygiene):
+            said = await handler(request)
+        return readable(said, self._hygiene)
 
     @override
     def wrap_tool_call(
@@ -77,7 +82,7 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Run a call whose arguments are fit."""
-        return self._refused(request) or self._encoded(handler(request))
+        return self._refused(request) or self._encoded(request, handler(request))
 
     @override
     async def awrap_tool_call(
@@ -86,7 +91,7 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Run a call whose arguments are fit."""
-        return self._refused(request) or self._encoded(await handler(request))
+        return self._refused(request) or self._encoded(request, await handler(request))
 
     def _refused(self, request: ToolCallRequest) -> ToolMessage | None:
         call, tool = request.tool_call, request.tool
@@ -101,54 +106,28 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
             refusal, name=call["name"], tool_call_id=call["id"] or "", status="error"
         )
 
-    def _encoded(self, answer: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
-        if not isinstance(answer, ToolMessage) or not isinstance(answer.content, str):
+    def _encoded(
+        self, request: ToolCallRequest, answer: ToolMessage | Command[Any]
+    ) -> ToolMessage | Command[Any]:
+        is_final = request.tool is not None and request.tool.return_direct
+        if is_final or not isinstance(answer, ToolMessage):
             return answer
-        encoded = self._hygiene.encoded(answer.content)
+        encoded = _encoded_content(answer.content, self._hygiene)
         if encoded == answer.content:
             return answer
-        extra = {**answer.additional_kwargs, RAW: answer.content}
+        extra = {**answer.additional_kwargs, RAW: read_content(answer.content).text}
         return answer.model_copy(update={"content": encoded, "additional_kwargs": extra})
 
 
-def _readable(said: ModelResponse[Any], hygiene: ToolHygiene) -> ModelResponse[Any]:
-    """Return a reply whose calls can all be run or refused."""
-    result = [
-        _mended(some, hygiene) if isinstance(some, AIMessage) else some for some in said.result
-    ]
-    if all(mended is some for mended, some in zip(result, said.result, strict=True)):
-        return said
-    return ModelResponse(result, said.structured_response)
+def _encoded_content(content: Content, hygiene: ToolHygiene) -> Content:
+    """Return the content of an answer with its text encoded, each block for itself."""
+    if isinstance(content, str):
+        return hygiene.encoded(content)
+    return [_encoded_block(block, hygiene) for block in content]
 
 
-def _mended(message: AIMessage, hygiene: ToolHygiene) -> AIMessage:
-    """Return *message*, or a copy with its unreadable calls among the others."""
-    calls = list(message.tool_calls)
-    if calls and not message.invalid_tool_calls and _is_cut(message):
-        # LangChain closes the brackets of a streamed call that was cut off (langchain-core 1.8),
-        # so it looks whole, and half a file would be written.
-        calls[-1] = _refused_call(calls[-1], refusal_cut(len(json.dumps(calls[-1]["args"]))))
-    elif not message.invalid_tool_calls:
-        return message
-    calls += [_call(call, hygiene) for call in message.invalid_tool_calls]
-    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})
-
-
-def _is_cut(message: AIMessage) -> bool:
-    """Return True if the provider says that the reply reached its limit of tokens."""
-    said = (message.response_metadata.get(key) for key in _STOP_KEYS)
-    return any(isinstance(reason, str) and reason.lower() in _CUT for reason in said)
-
-
-def _refused_call(call: ToolCall, refusal: str) -> ToolCall:
-    args = json.loads(stand_in(json.dumps(call["args"], ensure_ascii=False), refusal))
-    return ToolCall(name=call["name"], args=args, id=call["id"], type="tool_call")
-
-
-def _call(call: InvalidToolCall, hygiene: ToolHygiene) -> ToolCall:
-    """Return an unreadable call with mended arguments, or with what stands in for them."""
-    name, text = call["name"] or "", call["args"] or ""
-    checked_arguments = hygiene.checks(())(name, text)
-    refusal = checked_arguments.refusal
-    args = json.loads(stand_in(text, refusal) if refusal else checked_arguments.text or "{}")
-    return ToolCall(name=name, args=args, id=call["id"], type="tool_call")
+def _encoded_block(block: str | dict[Any, Any], hygiene: ToolHygiene) -> str | dict[Any, Any]:
+    if isinstance(block, str):
+        return hygiene.encoded(block)
+    text = block.get("text") if block.get("type") == "text" else None
+    return {**block, "text": hygiene.encoded(text)} if isinstance(text, str) else block

@@ -90,7 +90,7 @@ class LoopGuardMiddleware(AgentMiddleware[GuardedState, Any, Any]):
             return {"loopguard": going_on(record)} if "halted" in record else None
         run = self._run(record)
         run.begin_turn(NeutralThread(messages[:place]))
-        began = {"run": run.snapshot(), "turn": turn, "head": head_of(messages)}
+        began = {"run": run.snapshot(), "turn": turn, "head": head_of(state)}
         return {"loopguard": began}
 
     @override

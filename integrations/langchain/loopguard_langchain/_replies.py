@@ -17,6 +17,7 @@ from loopguard_core.guard.guidance import answer_instruction
 from ._batch import newest_batch
 from ._content import read_content
 from ._convert import NeutralThread
+from ._mending import readable
 from ._streaming import CutReply, ReplyWatcher
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Replies:
     ) -> Generator[ModelRequest[Any], Reply, Reply | None]:
         """Ask once; return the reply, None if it was cut."""
         try:
-            reply = yield watcher.watched(request)
+            reply = readable((yield watcher.watched(request)))
         except CutReply:
             return None
         return None if watcher.was_cut(reply.result) else reply

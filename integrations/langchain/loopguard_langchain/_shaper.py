@@ -15,6 +15,7 @@ from loopguard_core.agent.thread_shaping import ThreadShaper
 
 from ._folds import ShapedState, asummary, summary_of
 from ._shaped_call import ShapedCall
+from ._slots import expanding
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -55,9 +56,10 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
             are not among those that `stream_mode="messages"` shows.
         max_result_bytes: Bytes of one result that are sent; the rest is cut out of its middle. 0 is
             no limit.
-        transclude: True teaches the model to write `{OUTPUT}` for the newest result and `{name}`
-            for a section of one. `expanded_reply` in the final state is the reply with them
-            replaced; the stored message keeps them.
+        transclude: True teaches the model to write `{OUTPUT}` for the newest result of a turn and
+            `{name}` for a section of one. `expanded_reply` in the final state is the last message
+            with them replaced, whoever wrote it; the stored message keeps them. It costs one
+            super-step of a run.
         on_fold: Called with the record of each fold.
         estimate: Prices one text.
 
@@ -87,6 +89,9 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
         self._transclude = transclude
         self._on_fold = on_fold
         self._estimate = estimate
+        if transclude:
+            # create_agent looks for hooks on the class, and pays for each with a super-step.
+            self.__class__ = expanding(type(self))
 
     @override
     def wrap_model_call(

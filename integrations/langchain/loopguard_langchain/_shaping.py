@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from loopguard_core.agent.transclusion import Slots
 from loopguard_core.message import Message, activity_of, text_of
 
-from ._batch import newest_person
-from ._content import read_content
 from ._convert import COMPACTED, NeutralThread
 from ._results import with_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from loopguard_core.agent.thread_shaping import ThreadShape
 
-__all__ = ["RAW", "folded", "natives_of", "sent_messages", "slots_of_turn", "summary_message"]
-
-RAW: Final = "loopguard_raw"
-"""In a result's `additional_kwargs`: what the tool returned, where that was rewritten."""
+__all__ = ["folded", "natives_of", "sent_messages", "summary_message"]
 
 
 def sent_messages(
@@ -45,12 +39,13 @@ def natives_of(thread: NeutralThread, shape: ThreadShape) -> list[int]:
     return sorted({thread.native_at(position) for position in shape.fold})
 
 
-def summary_message(text: str, replaced: AnyMessage, folds: int) -> HumanMessage:
-    """Return the message that stands for a fold, in the place of the first folded one.
+def summary_message(text: str, replaced: str | None, folds: int) -> HumanMessage:
+    """Return the message that stands for a fold.
 
-    It takes that message's id, so that LangGraph replaces it where it stands.
+    It takes the id of the first folded message that is stored, so that LangGraph puts it in that
+    one's place; under an id that is not stored it would come to stand at the end.
     """
-    return HumanMessage(text, id=replaced.id, additional_kwargs={COMPACTED: folds})
+    return HumanMessage(text, id=replaced, additional_kwargs={COMPACTED: folds})
 
 
 def folded(
@@ -63,22 +58,6 @@ def folded(
         for index, message in enumerate(messages)
         if index == fold[0] or index not in gone
     ]
-
-
-def slots_of_turn(messages: Sequence[AnyMessage]) -> Slots:
-    """Capture the results since the newest message of a person, as their tools returned them."""
-    start = newest_person(messages)
-    slots = Slots()
-    for text in _raw_results(messages[0 if start is None else start :]):
-        slots.capture(text)
-    return slots
-
-
-def _raw_results(messages: Sequence[AnyMessage]) -> Iterator[str]:
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            raw = message.additional_kwargs.get(RAW)
-            yield raw if isinstance(raw, str) else read_content(message.content).text
 
 
 def _shortened(native: AnyMessage, texts: list[str]) -> AnyMessage:

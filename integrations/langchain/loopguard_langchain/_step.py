@@ -63,7 +63,7 @@ class ModelStep:
         self._record = record
         self._history: Sequence[BaseMessage] = request.state["messages"]
         self._turn = record["turn"] if record else None
-        self._head = head_of(self._history)
+        self._head = head_of(request.state)
         self._sent = Sent(request)
         self._replies = Replies(run, self._sent, self._history)
         self._judging = Judging(policy, run, self._sent)

@@ -20,14 +20,14 @@ from langchain_core.messages import (
 )
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import override
 
 from loopguard_core import InvalidInputError, Message
 from loopguard_core.message import activity_of
 from loopguard_core.thread import Trimmer, TrimPlan
-from loopguard_core.tokens import Estimator, default_estimator, written
+from loopguard_core.tokens import Estimator, default_estimator
 
+from ._beside import tool_texts
 from ._convert import NeutralThread
 from ._results import with_text
 
@@ -135,7 +135,7 @@ class ThreadTrimmer(  # type: ignore[misc]  # both bases have a name; the middle
 
     def _reserve(self, request: ModelRequest[Any]) -> int:
         """Return what a request costs beside its messages."""
-        beside = [Message.system(written(convert_to_openai_tool(tool))) for tool in request.tools]
+        beside = list(map(Message.system, tool_texts(request)))
         if request.system_message is not None:
             beside += NeutralThread([request.system_message], as_sent=True)
         return math.ceil(sum(map(self._estimate, beside)))
