@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agents import Agent, AgentHooks, Handoff, Model
 from typing_extensions import override
+
+from loopguard_core import InvalidInputError
 
 from ._ending import ToolsEnd
 from ._model import GuardedModel
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentGuard", "BesideHooks"]
 
+_INVOKE: Final = "loopguard_invoke"
+"""On the way into a guarded hand-off: the way in that the hand-off had before."""
+
 
 class AgentGuard:
     """Copies agents, each of them once, so that agents that hand off to each other stay a circle.
@@ -48,16 +53,22 @@ class AgentGuard:
 
     def copy(self, agent: Agent[Any]) -> Agent[Any]:
         """Return the guarded copy of *agent*; an agent that is a copy already is its own."""
+        if not isinstance(agent, Agent):
+            raise InvalidInputError("agent", agent, "an Agent of the SDK")
         known = self._copies.get(id(agent))
         if known is not None:
             return known[1]
         changes: dict[str, Any] = {"tools": self._tools(agent.tools)}
+        # A copy that an earlier guard made is guarded anew and not twice: as `last_agent` of a
+        # guarded run it is what the next run of a conversation begins with.
+        changes["tool_use_behavior"] = ToolsEnd.without(agent.tool_use_behavior)
+        changes["hooks"] = BesideHooks.without(agent.hooks)
         if isinstance(agent.model, Model):
-            changes["model"] = GuardedModel(agent.model, runs=self._runs)
+            changes["model"] = GuardedModel(GuardedModel.without(agent.model), runs=self._runs)
         elif not self._all_models:
-            changes["tool_use_behavior"] = ToolsEnd(self._runs, agent.tool_use_behavior)
+            changes["tool_use_behavior"] = ToolsEnd(self._runs, changes["tool_use_behavior"])
         if self._hooks is not None:
-            changes["hooks"] = BesideHooks(self._hooks, agent.hooks)
+            changes["hooks"] = BesideHooks(self._hooks, changes["hooks"])
         copied = self._class(agent)(**_fields(agent) | changes)
         self._copies[id(agent)] = (agent, copied)
         self._copies[id(copied)] = (copied, copied)
@@ -67,11 +78,12 @@ class AgentGuard:
     def _handoff(self, handoff: Agent[Any] | Handoff[Any, Any]) -> Agent[Any] | Handoff[Any, Any]:
         if isinstance(handoff, Agent):
             return self.copy(handoff)
-        invoke = handoff.on_invoke_handoff
+        invoke = getattr(handoff.on_invoke_handoff, _INVOKE, handoff.on_invoke_handoff)
 
         async def on_invoke_handoff(context: RunContextWrapper[Any], arguments: str) -> Agent[Any]:
             return self.copy(await invoke(context, arguments))
 
+        setattr(on_invoke_handoff, _INVOKE, invoke)
         return dataclasses.replace(handoff, on_invoke_handoff=on_invoke_handoff)
 
     def _tools(self, tools: Sequence[Tool]) -> list[Tool]:
@@ -107,6 +119,11 @@ class BesideHooks(AgentHooks[Any]):
     def __init__(self, hooks: RunHooks[Any], own: AgentHooks[Any] | None) -> None:
         self._hooks = hooks
         self._own = own if own is not None else AgentHooks[Any]()
+
+    @staticmethod
+    def without(hooks: AgentHooks[Any] | None) -> AgentHooks[Any] | None:
+        """Return an agent's own hooks, which may stand beside a guard's already."""
+        return hooks._own if isinstance(hooks, BesideHooks) else hooks  # noqa: SLF001 - its own class
 
     @override
     async def on_start(self, context: AgentHookContext[Any], agent: Agent[Any]) -> None:

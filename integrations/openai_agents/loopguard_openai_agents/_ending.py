@@ -47,6 +47,11 @@ class ToolsEnd:
         self._runs = runs
         self._existing = existing
 
+    @staticmethod
+    def without(behavior: ToolUseBehavior) -> ToolUseBehavior:
+        """Return an agent's own behaviour, which may be inside one of these already."""
+        return behavior._existing if isinstance(behavior, ToolsEnd) else behavior  # noqa: SLF001 - its own class
+
     async def __call__(
         self, context: RunContextWrapper[Any], results: list[FunctionToolResult]
     ) -> ToolsToFinalOutputResult:

@@ -12,6 +12,7 @@ from agents import RunHooks
 from typing_extensions import override
 
 from loopguard_core import Action, LoopGuard
+from loopguard_core.errors import checked
 
 from ._agents import AgentGuard
 from ._ending import ToolsEnd
@@ -48,25 +49,29 @@ class LoopGuardHooks(RunHooks[Any]):
     runs at once.
 
     Args:
-        guard: What to watch for and what to do about it.
+        guard: What to watch for and what to do about it; None is `LoopGuard()`.
         max_tokens: The budget of `trim_input`, at least 1; None trims nothing.
         estimate: Names the tokens of a message; None counts with tiktoken where its vocabulary
             is on the machine, else by characters.
         pinned: Says of an item whether trimming must keep it. It is asked about every item, so
             it costs a look at the whole history.
+
+    Raises:
+        InvalidInputError: *guard* is something else than a guard.
+        pydantic.ValidationError: *max_tokens* cannot be used.
     """
 
     def __init__(
         self,
         *,
-        guard: LoopGuard = LoopGuard(),  # noqa: B008 - frozen
+        guard: LoopGuard | None = None,
         max_tokens: int | None = None,
         estimate: Estimator | None = None,
         pinned: Callable[[TResponseInputItem], bool] | None = None,
     ) -> None:
         super().__init__()
-        self.guard = guard
-        self.runs = RunTable(guard)
+        self.guard = checked("guard", guard, LoopGuard)
+        self.runs = RunTable(self.guard)
         """The runs under way; what is kept of a run goes with its result."""
         self._models_are_guarded = False
         self._trimmer = (

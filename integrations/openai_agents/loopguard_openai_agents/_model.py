@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from agents import ItemHelpers, Model
 from typing_extensions import override
 
-from loopguard_core import LoopGuard
+from loopguard_core import InvalidInputError, LoopGuard
+from loopguard_core.errors import checked
 
 from ._live import LiveRun
 from ._request import Request
@@ -56,19 +57,29 @@ class GuardedModel(Model):
 
     Args:
         model: The model to ask.
-        guard: What to watch for and what to do about it.
+        guard: What to watch for and what to do about it; None is `LoopGuard()`.
         runs: The runs that hooks know of; None without hooks.
+
+    Raises:
+        InvalidInputError: An argument that cannot be used, by its name.
     """
 
     def __init__(
         self,
         model: Model,
         *,
-        guard: LoopGuard = LoopGuard(),  # noqa: B008 - frozen
+        guard: LoopGuard | None = None,
         runs: RunTable | None = None,
     ) -> None:
+        if not isinstance(model, Model):
+            raise InvalidInputError("model", model, "a Model of the SDK")
         self._model = model
-        self._runs = RunTable(guard) if runs is None else runs
+        self._runs = RunTable(checked("guard", guard, LoopGuard)) if runs is None else runs
+
+    @staticmethod
+    def without(model: Model) -> Model:
+        """Return the model that a guarded one asks; any other as it is."""
+        return model._model if isinstance(model, GuardedModel) else model  # noqa: SLF001 - its own class
 
     @override
     async def get_response(

@@ -14,7 +14,6 @@ from agents import Agent, Model, ModelProvider, RunConfig, Runner, RunState
 from agents.run_config import CallModelData, ModelInputData
 from typing_extensions import override
 
-from loopguard_core import LoopGuard
 from loopguard_core.errors import InvalidInputError
 
 from ._agents import AgentGuard
@@ -25,10 +24,12 @@ if TYPE_CHECKING:
 
     from agents import RunResult, RunResultStreaming, TResponseInputItem
 
+    from loopguard_core import LoopGuard
+
 __all__ = ["guard_agent", "guarded_run", "guarded_run_streamed", "guarded_run_sync"]
 
 
-def guard_agent(agent: Agent[Any], *, guard: LoopGuard = LoopGuard()) -> Agent[Any]:  # noqa: B008
+def guard_agent(agent: Agent[Any], *, guard: LoopGuard | None = None) -> Agent[Any]:
     """Return a guarded copy of *agent* and of everything that it can hand off to.
 
     The copy is guarded wherever it runs, without hooks of the run. It is the agent to give to
@@ -38,11 +39,15 @@ def guard_agent(agent: Agent[Any], *, guard: LoopGuard = LoopGuard()) -> Agent[A
     and a model that is an object do without that limit.
 
     An agent that is used as a tool hides its agent: calls of the tool are guarded, and what runs
-    inside if it was made from a guarded agent, as in `guard_agent(inner).as_tool(...)`.
+    inside if it was made from a guarded agent, as in `guard_agent(inner).as_tool(...)`. An agent
+    that is guarded already, such as the `last_agent` of a guarded run, is guarded anew, not twice.
 
     Args:
         agent: The agent; it is not changed.
-        guard: What to watch for and what to do about it.
+        guard: What to watch for and what to do about it; None is `LoopGuard()`.
+
+    Raises:
+        InvalidInputError: *guard* or *agent* is something else.
     """
     hooks = LoopGuardHooks(guard=guard)
     return AgentGuard(hooks.runs, hooks=hooks).copy(agent)
@@ -52,7 +57,7 @@ async def guarded_run(
     agent: Agent[Any],
     input: str | list[TResponseInputItem],  # noqa: A002 - the runner's own name for it
     *,
-    guard: LoopGuard = LoopGuard(),  # noqa: B008 - frozen
+    guard: LoopGuard | None = None,
     max_tokens: int | None = None,
     run_config: RunConfig | None = None,
     **options: Any,  # noqa: ANN401 - the runner's own
@@ -60,9 +65,10 @@ async def guarded_run(
     """Run *agent* guarded: as `Runner.run`, but the run does not go round.
 
     Args:
-        agent: The first agent; neither it nor what it hands off to is changed.
+        agent: The first agent; neither it nor what it hands off to is changed. One that is
+            guarded already, such as the `last_agent` of the run before, is guarded anew.
         input: What to begin with. A saved run is resumed with `guard_agent` and the SDK's runner.
-        guard: What to watch for and what to do about it.
+        guard: What to watch for and what to do about it; None is `LoopGuard()`.
         max_tokens: The budget for what a model is shown; None trims nothing.
         run_config: As for the runner.
         **options: Whatever else `Runner.run` takes.
@@ -73,7 +79,7 @@ async def guarded_run(
     Raises:
         AgentLoopDetected: The policy says `on_halt="raise"`, or the agent's output type is not
             text and its model's last answer is no value of it.
-        InvalidInputError: *input* is a saved run.
+        InvalidInputError: *input* is a saved run, or *agent* or *guard* something else.
     """
     agent, run_config = _guarded(agent, input, guard, max_tokens, run_config)
     return await Runner.run(agent, input, run_config=run_config, **options)
@@ -83,7 +89,7 @@ def guarded_run_sync(
     agent: Agent[Any],
     input: str | list[TResponseInputItem],  # noqa: A002 - the runner's own name for it
     *,
-    guard: LoopGuard = LoopGuard(),  # noqa: B008 - frozen
+    guard: LoopGuard | None = None,
     max_tokens: int | None = None,
     run_config: RunConfig | None = None,
     **options: Any,  # noqa: ANN401 - the runner's own
@@ -97,7 +103,7 @@ def guarded_run_streamed(
     agent: Agent[Any],
     input: str | list[TResponseInputItem],  # noqa: A002 - the runner's own name for it
     *,
-    guard: LoopGuard = LoopGuard(),  # noqa: B008 - frozen
+    guard: LoopGuard | None = None,
     max_tokens: int | None = None,
     run_config: RunConfig | None = None,
     **options: Any,  # noqa: ANN401 - the runner's own
@@ -110,7 +116,7 @@ def guarded_run_streamed(
 def _guarded(
     agent: Agent[Any],
     given: object,
-    guard: LoopGuard,
+    guard: LoopGuard | None,
     max_tokens: int | None,
     run_config: RunConfig | None,
 ) -> tuple[Agent[Any], RunConfig]:

@@ -43,6 +43,7 @@ class TrimmedSession(WrappedSession):
 
     Raises:
         pydantic.ValidationError: *max_tokens* cannot be used.
+        InvalidInputError: *session* is none.
     """
 
     def __init__(

@@ -37,25 +37,44 @@ __all__ = ["guarded_tool", "is_approved", "is_guarded"]
 class _CallGuardrail(ToolInputGuardrail[Any]):
     """The guardrail that refuses calls, and the mark of a guarded tool."""
 
+    watch: _ToolWatch | None = None
+    """What it belongs to."""
+    asks: Any = False
+    """What the tool itself had as its `needs_approval`."""
+
+
+@dataclass
+class _ResultGuardrail(ToolOutputGuardrail[Any]):
+    """The guardrail that tells the model about a result."""
+
 
 def guarded_tool(tool: Tool, runs: RunTable, *, watched: bool = False) -> Tool:
-    """Return a guarded copy of a function tool; any other tool, and a guarded one, as it is.
+    """Return a guarded copy of a function tool; any other tool as it is.
+
+    A tool that is guarded for the same runs comes back as it is. One that was guarded for others,
+    as by an earlier `guarded_run`, is guarded for these instead: two guards would count one call
+    each for itself.
 
     Args:
         tool: The tool; it is not changed.
         runs: The runs that the copy will be part of.
         watched: True if hooks will see every result, so that the copy need not look at them.
     """
-    if not isinstance(tool, FunctionTool) or is_guarded(tool):
+    if not isinstance(tool, FunctionTool):
         return tool
+    before = _guardrail_of(tool)
+    if before is not None:
+        if before.watch is not None and before.watch.runs is runs:
+            return tool
+        tool = _unguarded(tool, before)
     watch = _ToolWatch(runs)
     guarded = copy.copy(tool)
-    check = _CallGuardrail(watch.check, name="loopguard")
+    check = _CallGuardrail(watch.check, name="loopguard", watch=watch, asks=tool.needs_approval)
     guarded.tool_input_guardrails = [*(tool.tool_input_guardrails or ()), check]
     if (
         not watched and tool.output_json_schema is None
     ):  # what such a tool answers is data, and no text to add to
-        observe = ToolOutputGuardrail[Any](watch.observe, name="loopguard")
+        observe = _ResultGuardrail(watch.observe, name="loopguard")
         guarded.tool_output_guardrails = [*(tool.tool_output_guardrails or ()), observe]
     if runs.guard.policy.on_block == "ask":
         _ask(guarded, tool, watch)
@@ -69,15 +88,29 @@ def is_approved(context: RunContextWrapper[Any], call: Call) -> bool:
 
 def is_guarded(tool: Tool) -> bool:
     """Return True if *tool* is a guarded copy."""
-    guardrails = (isinstance(tool, FunctionTool) and tool.tool_input_guardrails) or ()
-    return any(isinstance(guardrail, _CallGuardrail) for guardrail in guardrails)
+    return isinstance(tool, FunctionTool) and _guardrail_of(tool) is not None
+
+
+def _guardrail_of(tool: FunctionTool) -> _CallGuardrail | None:
+    guardrails = tool.tool_input_guardrails or ()
+    return next((one for one in guardrails if isinstance(one, _CallGuardrail)), None)
+
+
+def _unguarded(tool: FunctionTool, guardrail: _CallGuardrail) -> FunctionTool:
+    """Return a copy of a guarded tool without what makes it one."""
+    bare = copy.copy(tool)
+    inputs, outputs = tool.tool_input_guardrails or (), tool.tool_output_guardrails or ()
+    bare.tool_input_guardrails = [one for one in inputs if one is not guardrail]
+    bare.tool_output_guardrails = [one for one in outputs if not isinstance(one, _ResultGuardrail)]
+    bare.needs_approval = guardrail.asks
+    return bare
 
 
 class _ToolWatch:
     """What happens around a guarded tool."""
 
     def __init__(self, runs: RunTable) -> None:
-        self._runs = runs
+        self.runs = runs
 
     def check(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         """Refuse a call that must not run."""
@@ -109,14 +142,14 @@ class _ToolWatch:
         self, context: RunContextWrapper[Any], name: str, arguments: object, call_id: str
     ) -> bool:
         """Return True if a person is to be asked about a call."""
-        live = self._runs.calling(context, call_id)
+        live = self.runs.calling(context, call_id)
         call = _made(live, call_id) or Call(name, arguments, call_id)
         verdict = live.verdict_on(call)
         return live.halt is None and verdict.action is Action.BLOCK
 
     def _call(self, context: ToolContext[Any]) -> tuple[LiveRun, Call]:
         call_id = context.tool_call_id
-        live = self._runs.calling(context, call_id)
+        live = self.runs.calling(context, call_id)
         made = _made(live, call_id)
         return live, made or Call(context.tool_name, as_json(context.tool_arguments), call_id)
 

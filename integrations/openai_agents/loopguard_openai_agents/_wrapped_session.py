@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from loopguard_core import InvalidInputError
 
 if TYPE_CHECKING:
     from agents import Session, SessionSettings, TResponseInputItem
 
 __all__ = ["WrappedSession"]
+
+_METHODS: Final = ("get_items", "add_items", "pop_item", "clear_session")
 
 
 class WrappedSession:
@@ -15,9 +19,14 @@ class WrappedSession:
 
     Args:
         session: Where the history is stored.
+
+    Raises:
+        InvalidInputError: *session* is none.
     """
 
     def __init__(self, session: Session) -> None:
+        if not all(callable(getattr(session, name, None)) for name in _METHODS):
+            raise InvalidInputError("session", session, "a session of the SDK")
         self._session = session
 
     @property
