@@ -45,7 +45,7 @@ there. What comes after the limit stays a placeholder.
 
 SLOT_NOTE: Final = (
     "Showing tool output: write {OUTPUT} in your answer and the reader sees the complete result "
-    "of the last tool call in its place. If a result has a section such as <name>...</name>, "
+    "of the last tool call since the last user message in its place. If such a result has a section such as <name>...</name>, "
     "write {name} to show that section alone. A result that you see cut off is still shown whole. "
     "Use this rather than copying long output by hand. All other text in braces is left as it is."
 )

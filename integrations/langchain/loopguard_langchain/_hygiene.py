@@ -14,7 +14,7 @@ from loopguard_core.agent.arguments import refusal_in
 from loopguard_core.errors import checked
 
 from ._content import read_content
-from ._mending import mending, readable
+from ._mending import Mending
 from ._slots import RAW
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
     A refused call does not run; its answer says what is wrong and has the status `error`. Calls
     that LangChain could not parse, on which a run otherwise ends without a word, are mended where
     that is safe, and refused otherwise; so is the last call of a reply that reached its limit of
-    tokens. The text of a result is encoded; what the tool returned stays in
+    tokens. A form of `response_format` that could not be parsed is refused, and the model fills it
+    in again. The text of a result is encoded; what the tool returned stays in
     `additional_kwargs["loopguard_raw"]` where that differs. Artifacts, what a tool puts into the
     state by a `Command`, and the result of a tool with `return_direct`, which a person reads, are
     not touched. A refused call of such a tool ends the run all the same, as LangChain's own refusal
@@ -60,9 +61,10 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Mend or refuse the calls that could not be parsed."""
-        with mending(self._hygiene):
+        mending = Mending(self._hygiene, request)
+        with mending.underway():
             said = handler(request)
-        return readable(said, self._hygiene)
+        return mending.readable(said)
 
     @override
     async def awrap_model_call(
@@ -71,9 +73,10 @@ class ToolHygieneMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Mend or refuse the calls that could not be parsed."""
-        with mending(self._hygiene):
+        mending = Mending(self._hygiene, request)
+        with mending.underway():
             said = await handler(request)
-        return readable(said, self._hygiene)
+        return mending.readable(said)
 
     @override
     def wrap_tool_call(
