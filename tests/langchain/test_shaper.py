@@ -9,6 +9,7 @@ import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.output_parsers import StrOutputParser
 from langgraph.checkpoint.memory import InMemorySaver
 
 from loopguard_core import InvalidInputError, LoopGuard, Policy
@@ -150,6 +151,23 @@ def test_the_summariser_is_not_streamed() -> None:
     assert "Done." in "".join(pieces)
 
 
+@pytest.mark.parametrize("way", ["model", "bound", "chain", "method"])
+def test_whatever_answers_can_summarise(way: str) -> None:
+    """A model, a Runnable made of one, and a callable that returns what the model said."""
+    writer = ScriptedModel(script=[reply("it was so")])
+    summarizer: Any = {
+        "model": writer,
+        "bound": writer.bind(stop=["x"]),
+        "chain": writer | StrOutputParser(),
+        "method": writer.invoke,
+    }[way]
+    some = agent(
+        ScriptedModel(script=[reply("ok")]), ContextShaper(policy=SMALL, summarizer=summarizer)
+    )
+    end = finish(some, {"messages": [*rounds(5), HumanMessage("now")]})
+    assert end["messages"][0].text == "[compacted]\nit was so"
+
+
 async def test_a_summariser_may_wait() -> None:
     """A coroutine function works under `ainvoke`, and is named in the error under `invoke`."""
 
@@ -171,7 +189,13 @@ def _broken(prompt: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("summarizer", "said"), [(_broken, "was not folded"), (lambda _: "  ", "summary is empty")]
+    ("summarizer", "said"),
+    [
+        (_broken, "was not folded"),
+        (lambda _: "  ", "summary is empty"),
+        (lambda _: None, "was not folded"),
+        (lambda _: 5, "was not folded"),
+    ],
 )
 def test_a_fold_that_fails_stops_nothing(
     summarizer: Any, said: str, caplog: pytest.LogCaptureFixture

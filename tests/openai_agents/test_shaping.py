@@ -146,7 +146,13 @@ def _broken(prompt: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("summarizer", "said"), [(_broken, "was not folded"), (lambda _: " ", "summary is empty")]
+    ("summarizer", "said"),
+    [
+        (_broken, "was not folded"),
+        (lambda _: " ", "summary is empty"),
+        (lambda _: None, "was not folded"),
+        (lambda _: 5, "was not folded"),
+    ],
 )
 def test_a_fold_that_fails_stops_nothing(
     summarizer: Any, said: str, caplog: pytest.LogCaptureFixture

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, TypeAlias, cast
 
 from langchain.agents.middleware import AgentState
 from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable
 from langgraph.constants import TAG_NOSTREAM
 from typing_extensions import TypedDict
 
 from loopguard_core import InvalidInputError
-from loopguard_core.agent.shaping import SUMMARY_SYSTEM
+from loopguard_core.agent.shaping import SUMMARY_SYSTEM, summary_in
 from loopguard_core.agent.thread_shaping import FoldRecord
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ __all__ = [
     "summary_of",
 ]
 
-Summarizer: TypeAlias = BaseChatModel | Callable[[str], str | Awaitable[str]]
-"""A model, or what answers a summary prompt; under `invoke` it must not need to be awaited."""
+Summarizer: TypeAlias = Runnable[Any, Any] | Callable[[str], Any]
+"""A model or a chain of one, or what answers a summary prompt with a text or a message.
+
+Under `invoke` a callable must not need to be awaited.
+"""
 
 # LangGraph streams every model call of a node; a summary is nobody's answer.
 _UNSEEN: Final[RunnableConfig] = {"tags": [TAG_NOSTREAM]}
@@ -88,13 +91,13 @@ def summary_of(summarizer: Summarizer, prompt: str) -> str:
 
     Raises:
         InvalidInputError: *summarizer* has to be awaited.
-        Exception: Whatever it raises.
+        Exception: Whatever it raises, or TypeError for an answer that is no text.
     """
-    if isinstance(summarizer, BaseChatModel):
-        return summarizer.invoke(_asked(prompt), config=_UNSEEN).text
+    if isinstance(summarizer, Runnable):
+        return summary_in(summarizer.invoke(_asked(prompt), config=_UNSEEN))
     answer = summarizer(prompt)
-    if isinstance(answer, str):
-        return answer
+    if not inspect.isawaitable(answer):
+        return summary_in(answer)
     if inspect.iscoroutine(answer):
         answer.close()
     raise InvalidInputError("summarizer", summarizer, "one that answers at once, under `invoke`")
@@ -102,10 +105,10 @@ def summary_of(summarizer: Summarizer, prompt: str) -> str:
 
 async def asummary(summarizer: Summarizer, prompt: str) -> str:
     """Ask for a summary, and wait for it; raises what *summarizer* raises."""
-    if isinstance(summarizer, BaseChatModel):
-        return (await summarizer.ainvoke(_asked(prompt), config=_UNSEEN)).text
+    if isinstance(summarizer, Runnable):
+        return summary_in(await summarizer.ainvoke(_asked(prompt), config=_UNSEEN))
     answer = summarizer(prompt)
-    return answer if isinstance(answer, str) else await answer
+    return summary_in(await answer if inspect.isawaitable(answer) else answer)
 
 
 def _asked(prompt: str) -> list[BaseMessage]:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain.agents.middleware import AgentMiddleware, ExtendedModelResponse, ModelRequest
-from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from typing_extensions import override
 
 from loopguard_core import InvalidInputError
@@ -52,8 +52,9 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
 
     Args:
         policy: The limits; see `ShaperPolicy.for_context`.
-        summarizer: A chat model, or a callable that answers a prompt; None never folds. Its tokens
-            are not among those that `stream_mode="messages"` shows.
+        summarizer: A chat model or another Runnable that takes messages, or a callable that answers
+            a prompt; None never folds. The tokens of a Runnable are not among those that
+            `stream_mode="messages"` shows.
         max_result_bytes: Bytes of one result that are sent; the rest is cut out of its middle. 0 is
             no limit.
         transclude: True teaches the model to write `{OUTPUT}` for the newest result of a turn and
@@ -80,10 +81,8 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
         estimate: TokenEstimator = CharsByFour.estimate,
     ) -> None:
         super().__init__()
-        if not (
-            summarizer is None or isinstance(summarizer, BaseChatModel) or callable(summarizer)
-        ):
-            raise InvalidInputError("summarizer", summarizer, "a chat model, a callable or None")
+        if not (summarizer is None or isinstance(summarizer, Runnable) or callable(summarizer)):
+            raise InvalidInputError("summarizer", summarizer, "a Runnable, a callable or None")
         self._shaper = ThreadShaper(policy, max_result_bytes=max_result_bytes, estimate=estimate)
         self._summarizer = summarizer
         self._transclude = transclude

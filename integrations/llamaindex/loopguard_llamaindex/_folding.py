@@ -11,7 +11,7 @@ from typing import Final, Self
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.llms.llm import LLM
 
-from loopguard_core.agent.shaping import EmptySummaryError, FoldError, summary_messages
+from loopguard_core.agent.shaping import EmptySummaryError, FoldError, summary_in, summary_messages
 from loopguard_core.agent.thread_shaping import FoldRecord, ThreadShape
 
 from ._convert import COMPACTED, NeutralThread
@@ -136,8 +136,8 @@ def _asked(prompt: str) -> list[ChatMessage]:
     return [ChatMessage(role=m.role, content=str(m.content)) for m in summary_messages(prompt)]
 
 
-def _checked(answer: str | None) -> str:
-    summary = (answer or "").strip()
+def _checked(answer: object) -> str:
+    summary = summary_in(answer)
     if not summary:
         raise EmptySummaryError
     return summary

@@ -119,7 +119,7 @@ class Folding:
             return ""
         prompt = self._shaper.summary_prompt(thread.messages, thread.shape)
         try:
-            summary = (await summary_of(self._summarizer, prompt)).strip()
+            summary = await summary_of(self._summarizer, prompt)
         except Exception:  # a model raises what it likes, and the call can be made without it
             _LOGGER.exception("a thread was not folded")
             return ""

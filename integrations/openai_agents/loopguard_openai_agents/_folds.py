@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from agents import ItemHelpers, Model, ModelSettings, ModelTracing, TResponseInputItem
 
-from loopguard_core.agent.shaping import SUMMARY_SYSTEM
+from loopguard_core.agent.shaping import SUMMARY_SYSTEM, summary_in
 from loopguard_core.agent.thread_shaping import FoldRecord
 
 from ._shaping import folded
@@ -130,7 +130,7 @@ async def summary_of(summarizer: Summarizer, prompt: str) -> str:
     """Ask for a summary, and wait for it; raises what *summarizer* raises."""
     if not isinstance(summarizer, Model):
         answer = summarizer(prompt)
-        return await answer if inspect.isawaitable(answer) else answer
+        return summary_in(await answer if inspect.isawaitable(answer) else answer)
     response = await summarizer.get_response(
         SUMMARY_SYSTEM,
         prompt,
@@ -144,4 +144,4 @@ async def summary_of(summarizer: Summarizer, prompt: str) -> str:
         prompt=None,
     )
     texts = [ItemHelpers.extract_text(item) for item in response.output]
-    return "".join(text for text in texts if text)
+    return summary_in("".join(text for text in texts if text))

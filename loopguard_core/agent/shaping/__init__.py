@@ -16,6 +16,7 @@ from .summary import (
     SUMMARY_SYSTEM,
     Summarize,
     runner_summarizer,
+    summary_in,
     summary_messages,
     summary_prompt,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "runner_summarizer",
     "stub_arguments",
     "stub_text",
+    "summary_in",
     "summary_messages",
     "summary_prompt",
     "whole_rounds",

@@ -31,7 +31,7 @@ from .policy import ShaperPolicy
 from .prices import PriceList
 from .rendering import Rendering
 from .sink import report_compaction
-from .summary import Summarize, runner_summarizer, summary_prompt
+from .summary import Summarize, runner_summarizer, summary_in, summary_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -186,7 +186,7 @@ class Shaper:
     async def _summary(self, older: Sequence[Entry]) -> str:
         try:
             answer = self._summarize(summary_prompt(older, self._policy, self._estimate))
-            summary = (await answer if inspect.isawaitable(answer) else answer).strip()
+            summary = summary_in(await answer if inspect.isawaitable(answer) else answer)
         except Exception as error:  # a host's model raises what it likes
             raise FoldError("summarize", error) from error
         if not summary:

@@ -24,6 +24,7 @@ __all__ = [
     "SUMMARY_SYSTEM",
     "Summarize",
     "runner_summarizer",
+    "summary_in",
     "summary_messages",
     "summary_prompt",
 ]
@@ -88,6 +89,22 @@ def _prompt(entries: Sequence[Entry], texts: Sequence[str]) -> str:
     pairs = zip(entries, texts, strict=True)
     lines = [f"{number}. [{entry.label}] {text}\n" for number, (entry, text) in enumerate(pairs, 1)]
     return f"{SUMMARY_INSTRUCTION}\n\n{''.join(lines)}"
+
+
+def summary_in(answer: object) -> str:
+    """Return the summary in what a summariser answered, without white space around it.
+
+    That is a text, or a model's message as frameworks have it, with the text in its `text` or
+    `content`. Empty where there is none to use.
+
+    Raises:
+        TypeError: *answer* is neither.
+    """
+    texts = (answer, getattr(answer, "text", None), getattr(answer, "content", None))
+    text = next((text for text in texts if isinstance(text, str)), None)
+    if text is None:
+        raise TypeError(f"a summariser has to answer with a text, not {type(answer).__name__}")
+    return text.strip()
 
 
 def summary_messages(prompt: str) -> list[ChatMessage]:

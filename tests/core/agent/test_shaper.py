@@ -26,6 +26,7 @@ from loopguard_core.agent.shaping import (
 from loopguard_core.agent.shaping.order import KeptOrder
 from loopguard_core.agent.shaping.prices import PriceList
 from loopguard_core.agent.shaping.rendering import Rendering
+from loopguard_core.agent.shaping.summary import summary_in
 from loopguard_core.agent.store import MemoryStore
 from loopguard_core.errors import InvalidInputError
 
@@ -573,3 +574,31 @@ def test_the_border_of_the_stubs_moves_in_steps() -> None:
         assert not plan.fold
         borders.add(max(plan.stubs) + 1)
     assert borders == {16, 24}
+
+
+class _Message:
+    def __init__(self, **fields: object) -> None:
+        self.__dict__.update(fields)
+
+
+@pytest.mark.parametrize(
+    ("answer", "summary"),
+    [
+        (" so ", "so"),
+        ("", ""),
+        (_Message(text="so"), "so"),
+        (_Message(content="so"), "so"),
+        (_Message(text=None, content="so"), "so"),
+    ],
+)
+def test_the_summary_in_an_answer(answer: object, summary: str) -> None:
+    """A text, or a message of any framework."""
+    assert summary_in(answer) == summary
+
+
+@pytest.mark.parametrize("answer", [None, 5, b"so", _Message(content=["so"])])
+async def test_an_answer_without_a_summary(answer: Any) -> None:
+    """The fold fails, and the error says what came."""
+    shaper = Shaper(await stored(talk(40)), summarizer=lambda _: answer, policy=POLICY)
+    with pytest.raises(FoldError, match="has to answer with a text"):
+        await shaper.build("s")
