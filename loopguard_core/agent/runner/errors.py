@@ -37,6 +37,10 @@ _LARGE: Final = (
     "physical batch size",
     "exceeds the available context",
     "exceed_context_size",
+    # OpenAI's code, and what it and others say in words
+    "context_length_exceeded",
+    "maximum context length",
+    "prompt is too long",
 )
 
 

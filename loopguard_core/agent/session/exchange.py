@@ -5,8 +5,9 @@ Source: agent specification, section 6, steps 13 to 15, and section 7.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loopguard_core.agent.arguments import gate_arguments
 from loopguard_core.agent.chat import ToolCall
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .writing import Writer
 
 __all__ = ["Exchange", "ToolRunner"]
+
+_LOGGER: Final = logging.getLogger("loopguard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +138,23 @@ class ToolRunner:
             return answer
         self._slots.capture(answer.text)
         self.newest_call = planned.call
-        encode = self._options.encode_tool_result
-        stored = answer.text if encode is None else encode(answer.text)
+        stored = self._encoded(answer.text)
         verdict = self._watch.observe(planned.call, answer.text, is_error=answer.is_error)
         await self._writer.result(planned.call, append_guidance(stored, verdict.guidance))
         if verdict.action is Action.HALT:
             await self._halt(batch[at + 1 :], verdict)
         return replace(answer, text=stored)
+
+    def _encoded(self, result: str) -> str:
+        """Return a result as it is stored; the tool has run, so a failing encoder loses nothing."""
+        encode = self._options.encode_tool_result
+        if encode is None:
+            return result
+        try:
+            return encode(result)
+        except Exception:  # an encoder of the host's own
+            _LOGGER.exception("a tool result is stored as it came: its encoder failed")
+            return result
 
     async def _answer(self, planned: _Planned) -> _Answer:
         """Refuse, block or run one call.

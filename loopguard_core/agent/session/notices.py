@@ -70,4 +70,8 @@ def malformed_call_notice(fault: HeredocFault) -> str:
 
 def error_result(error: BaseException) -> str:
     """Return what the model reads in the place of a result that a tool did not give."""
-    return f"ERROR: {error}"
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - a tool's own exception; what it is called has to do
+        said = type(error).__name__
+    return f"ERROR: {said}"

@@ -5,7 +5,7 @@ Source: agent specification, section 6.
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from loopguard_core.agent.store import Inbox
 from loopguard_core.agent.usage import TokenUsage
 from loopguard_core.errors import InvalidInputError
 
-from .blocking import BlockingLoop
+from .blocking import BlockingLoop, has_running_loop
 from .clock import SessionClock
 from .options import SessionOptions
 from .state import SessionState
@@ -24,6 +24,8 @@ from .turn import Turn
 from .watching import Watch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from loopguard_core.agent.render import ContextBuilder
     from loopguard_core.guard import GuardedRun
 
@@ -127,20 +129,14 @@ class Session(SessionOptions):
             The reply, and what the turn did.
 
         Raises:
-            TurnError: The turn failed; `stage` says where, `result` has what it had come to.
+            TurnError: The turn failed; `stage` says where, `result` has what it had come to. The
+                message is kept, so `turn()` without one tries again.
+            Exception: What a callback of the session's own raises, unchanged.
             SessionBusyError: A turn of this session runs; `enqueue` hands it the message.
             InvalidInputError: *message* is something else.
         """
-        state = self._state
-        if state.is_busy:
-            raise SessionBusyError(self.session_id)
-        state.is_busy = True
-        try:
-            if message is not None:
-                await self.enqueue(message)
-            return await Turn(self, self._builder, state).run()
-        finally:
-            state.is_busy = False
+        with self._alone():
+            return await self._turn(message)
 
     def turn_sync(self, message: str | Entry | None = None) -> TurnResult:
         """Run one turn and wait for it, from a program without an event loop; see `turn`.
@@ -151,9 +147,29 @@ class Session(SessionOptions):
         Raises:
             RunningLoopError: An event loop runs in this thread; await `turn` there.
         """
-        if _has_running_loop():
+        if has_running_loop():
             raise RunningLoopError("turn_sync", "await session.turn(...)")
-        return self._loop.run(self.turn(message))
+        with self._alone():  # before the loop is used, which another thread may be running
+            return self._loop.run(self._turn(message))
+
+    async def _turn(self, message: str | Entry | None) -> TurnResult:
+        if message is not None:
+            await self.enqueue(message)
+        return await Turn(self, self._builder, self._state).run()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other turns out.
+
+        Raises:
+            SessionBusyError: One runs already, in whatever thread.
+        """
+        if not self._state.busy.acquire(blocking=False):
+            raise SessionBusyError(self.session_id)
+        try:
+            yield
+        finally:
+            self._state.busy.release()
 
     async def enqueue(self, message: str | Entry) -> None:
         """Queue a message until the session takes it: in the running turn, or in the next.
@@ -182,11 +198,3 @@ class Session(SessionOptions):
             "created_at": entry.created_at or self._state.clock(),
         }
         await self.store.append(self.session_id, entry.model_copy(update=missing))
-
-
-def _has_running_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

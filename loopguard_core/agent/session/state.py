@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 
 from loopguard_core.agent.usage import TokenUsage
 
@@ -21,11 +22,11 @@ class SessionState:
         watch: The session's guard.
         usage: The totals so far.
         has_begun: True once the store was looked at.
-        is_busy: True while a turn runs.
+        busy: Held while a turn runs.
     """
 
     clock: SessionClock
     watch: Watch
     usage: TokenUsage
     has_begun: bool = False
-    is_busy: bool = False
+    busy: Lock = field(default_factory=Lock)

@@ -20,7 +20,7 @@ from .tail import tail_length, whole_rounds
 if TYPE_CHECKING:
     from .policy import ShaperPolicy
 
-__all__ = ["ShapePlan", "foldable", "plan_shape", "tail_start"]
+__all__ = ["ShapePlan", "foldable", "kept_task", "plan_shape", "stubs_of", "tail_start"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +87,11 @@ def plan_shape(  # noqa: PLR0913 - keyword-only options, each with a default
     whole = system_tokens + prices.total(entries)
     plan = ShapePlan(tail_start=start, tokens=whole, target=target, budget=budget)
     if policy.always_lod:
-        plan = _with_stubs(plan, entries, prices, whole, start)
+        stubs, saved = stubs_of(entries, policy, prices, start)
+        plan = replace(plan, stubs=stubs, tokens=whole - saved)
     elif 0 < target < whole:
-        plan = _with_stubs(plan, entries, prices, whole, start - start % policy.step_entries)
+        stubs, saved = stubs_of(entries, policy, prices, start - start % policy.step_entries)
+        plan = replace(plan, stubs=stubs, tokens=whole - saved)
     fold = foldable(entries, policy, start) if may_fold and 0 < target < plan.tokens else range(0)
     if fold:
         return replace(plan, fold=fold)
@@ -107,18 +109,36 @@ def tail_start(entries: Sequence[Entry], policy: ShaperPolicy) -> int:
 
 
 def foldable(entries: Sequence[Entry], policy: ShaperPolicy, start: int) -> range:
-    """Return what a fold takes: all before the tail, unless that is markers alone."""
-    older = entries[:start]
+    """Return what a fold takes: all before the tail, unless that is markers alone.
+
+    A task that is kept may stand among it; the fold leaves it where it is.
+    """
+    task = kept_task(entries, policy)
+    older = [entry for at, entry in enumerate(entries[:start]) if at != task]
     if policy.merge_markers and len(older) > 1:
         return range(start)
     return range(start if any(entry.kind != EntryKind.COMPACTION for entry in older) else 0)
 
 
-def _with_stubs(
-    plan: ShapePlan, entries: Sequence[Entry], prices: PriceList, whole: int, border: int
-) -> ShapePlan:
+def kept_task(entries: Sequence[Entry], policy: ShaperPolicy) -> int:
+    """Return the index of the newest user entry if the policy keeps it; -1 for none."""
+    if policy.keep_task:
+        for at in range(len(entries) - 1, -1, -1):
+            if entries[at].kind == EntryKind.USER:
+                return at
+    return -1
+
+
+def stubs_of(
+    entries: Sequence[Entry], policy: ShaperPolicy, prices: PriceList, border: int
+) -> tuple[dict[int, str], int]:
+    """Return the stubs of the entries before *border*, a kept task left out, and what they save."""
     stubs, saved = prices.stubs(entries, border)
-    return replace(plan, stubs=stubs, tokens=whole - saved)
+    shown = dict(stubs)
+    task = kept_task(entries, policy)
+    if task in shown:
+        saved -= prices.saved(entries[task], shown.pop(task))
+    return shown, saved
 
 
 def _with_cuts(plan: ShapePlan, entries: Sequence[Entry], prices: PriceList) -> ShapePlan:

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from loopguard_core.agent.budget import budget
+from loopguard_core.errors import InvalidInputError
 
 __all__ = ["HISTORY_HEADING", "ShaperPolicy"]
 
@@ -50,6 +51,8 @@ class ShaperPolicy(BaseModel):
             left to do; False sends more than the budget then, as the reference does.
         merge_markers: True folds the summaries of earlier folds as well, so that one is left
             (quirk Q22). By default each fold adds one.
+        keep_task: True keeps the newest user entry out of folds and stubs, however long the turn
+            since: without it a model would have a record of its task, and no task.
         summary_heading: Stands above each summary; see `HISTORY_HEADING`. Empty for none.
         count_arguments: True prices calls and the parts of messages too (quirk Q21).
         repair_pairs: True brings calls and results together, and never parts them (quirk Q11).
@@ -72,6 +75,7 @@ class ShaperPolicy(BaseModel):
     stub_arguments: bool = False
     cut_newest_results: bool = True
     merge_markers: bool = False
+    keep_task: bool = False
     summary_heading: str = ""
     count_arguments: bool = True
     repair_pairs: bool = True
@@ -94,14 +98,21 @@ class ShaperPolicy(BaseModel):
         would leave nearly nothing of a small window.
 
         Args:
-            context_tokens: The size of the window.
+            context_tokens: The size of the window, large enough that a token is left of it.
             reserve_pct: Percent of it that are left for the reply; see `budget`.
             **changes: Fields that are to differ.
 
         Raises:
+            InvalidInputError: *context_tokens* or *reserve_pct* is no whole number, or nothing is
+                left of the window.
             pydantic.ValidationError: A field that does not exist, or a wrong value.
         """
+        for name, number in (("context_tokens", context_tokens), ("reserve_pct", reserve_pct)):
+            if type(number) is not int:
+                raise InvalidInputError(name, number, "a whole number")
         tokens = budget(context_tokens, reserve_pct)
+        if tokens < 1:
+            raise InvalidInputError("context_tokens", context_tokens, "the size of a window")
         # Six messages, two exchanges and 4,000 bytes served in production at the reference.
         fields: dict[str, object] = {
             "budget_tokens": tokens,
@@ -110,6 +121,7 @@ class ShaperPolicy(BaseModel):
             "preserve_last_tool_calls": 4,
             "lod_truncate_above_chars": 4_000,
             "step_entries": 8,
+            "keep_task": True,
             "merge_markers": True,  # a row of summaries would fill the budget in the end
             "summary_heading": HISTORY_HEADING,
         }

@@ -129,7 +129,7 @@ class PriceList:
                 shown.stubs[index] = stub
                 shown.saved += saves
         shown.border = border
-        return dict(shown.stubs), shown.saved
+        return shown.stubs, shown.saved
 
     def _stub(self, entry: Entry) -> tuple[Entry, str | None, int]:
         known = self._stubs.get(entry.id)

@@ -6,7 +6,8 @@ Source: agent specification, section 5.
 from __future__ import annotations
 
 import inspect
-from collections import defaultdict
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +27,7 @@ from loopguard_core.errors import InvalidInputError
 from .errors import EmptySummaryError, FoldError, NotConvergedError
 from .idle_folds import SessionFolds
 from .order import KeptOrder
-from .plan import foldable, plan_shape, tail_start
+from .plan import foldable, kept_task, plan_shape, stubs_of, tail_start
 from .policy import ShaperPolicy
 from .prices import PriceList
 from .rendering import Rendering
@@ -34,7 +35,7 @@ from .sink import report_compaction
 from .summary import Summarize, runner_summarizer, summary_in, summary_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from loopguard_core.agent.runner import LLMRunner
     from loopguard_core.agent.store import Store
@@ -43,15 +44,16 @@ if TYPE_CHECKING:
 __all__ = ["Shaper"]
 
 _MAX_FOLDS: Final = 4
-_MAX_PRICED_SESSIONS: Final = 64
+_MAX_KEPT_SESSIONS: Final = 64
 
 
 class Shaper:
     """Shows a session's history within a budget.
 
     What fits is shown whole. If it does not, long entries before the tail are shown as stubs. If
-    that is not enough, everything before the tail is folded into a summary, which is stored. What
-    is stored is never shortened.
+    that is not enough, everything before the tail is folded into a summary, which is stored; a
+    policy that keeps the task leaves the newest message of a person out. What is stored is never
+    shortened.
 
         shaper = Shaper(store, summarizer=runner, policy=ShaperPolicy.for_context(128_000))
         session = Session(..., store=store, build=shaper.build)
@@ -90,10 +92,7 @@ class Shaper:
         self._estimate = estimate
         self._tracer = tracer
         self._span_name = f"{span_prefix}.Shaper.Build"
-        self._prices: dict[str, PriceList] = {}
-        self._orders: dict[str, KeptOrder] = {}
-        self._renderings: dict[str, Rendering] = {}
-        self._folds: defaultdict[str, SessionFolds] = defaultdict(SessionFolds)
+        self._sessions: OrderedDict[str, _Kept] = OrderedDict()
 
     async def build(self, session_id: str, system: str = "") -> list[ChatMessage]:
         """Return the messages of a model call; fold first if they cannot fit otherwise.
@@ -128,20 +127,19 @@ class Shaper:
         """
         entries = in_order(await self._store.context(session_id))
         fold = foldable(entries, self._policy, tail_start(entries, self._policy))
-        self._folds.pop(session_id, None)  # whoever asks for a fold may have changed the rest
-        return await self._fold(session_id, entries, fold) if fold else None
+        kept = self._kept(session_id)
+        kept.folds = SessionFolds()  # whoever asks for a fold may have changed the rest
+        return await self._fold(session_id, kept, entries, fold) if fold else None
 
     async def _built(self, session_id: str, system: str) -> list[ChatMessage]:
-        prices = self._prices_of(session_id)
-        system_tokens = prices.system(system)
-        folds = self._folds[session_id]
+        kept = self._kept(session_id)
+        folds, system_tokens = kept.folds, kept.prices.system(system)
         planned = partial(
-            plan_shape, policy=self._policy, system_tokens=system_tokens, prices=prices
+            plan_shape, policy=self._policy, system_tokens=system_tokens, prices=kept.prices
         )
-        order = self._orders.setdefault(session_id, KeptOrder())
         before: int | None = None
         for _ in range(_MAX_FOLDS):
-            entries = order.of(await self._store.context(session_id))
+            entries = kept.order.of(await self._store.context(session_id))
             plan = planned(entries)
             hopeless = 0 < plan.budget < system_tokens
             if hopeless:
@@ -151,21 +149,28 @@ class Shaper:
             if plan.fold and (hopeless or folds.given_up(plan.tokens)):
                 plan = planned(entries, may_fold=False)
             if not plan.fold:
-                return self._rendered(session_id, entries, system, plan.shown)
+                head = [ChatMessage(role="system", content=system)] if system else []
+                return [*head, *kept.rendering.messages(entries, plan.shown)]
             before = plan.tokens if before is None else before
-            report_compaction(await self._fold(session_id, entries, plan.fold))
+            report_compaction(await self._fold(session_id, kept, entries, plan.fold))
         raise NotConvergedError(_MAX_FOLDS)
 
-    async def _fold(self, session_id: str, entries: Sequence[Entry], fold: range) -> CompactionInfo:
-        older = entries[fold.start : fold.stop]
-        before = self._history_tokens(session_id, entries, stubbed=False)
+    async def _fold(
+        self, session_id: str, kept: _Kept, entries: Sequence[Entry], fold: range
+    ) -> CompactionInfo:
+        task = kept_task(entries, self._policy)
+        older = [entries[at] for at in fold if at != task]
+        before = kept.prices.total(entries)
         summary = await self._summary(older)
         heading = self._policy.summary_heading
+        created_at = max(entry.created_at for entry in older)
+        if task in fold:  # a record stands in front of what is to be done
+            created_at = max(1, min(created_at, entries[task].created_at - 1))  # 0 is no time
         marker = Entry(
             kind=EntryKind.COMPACTION,
             id=new_id(),
             content=f"{heading}\n\n{summary}" if heading else summary,
-            created_at=max(entry.created_at for entry in older),
+            created_at=created_at,
         )
         subsumed = tuple(
             entry
@@ -180,7 +185,7 @@ class Shaper:
             summary=summary,
             subsumed_count=len(subsumed),
             tokens_before=before,
-            tokens_after=await self._tokens_after(session_id),
+            tokens_after=await self._tokens_after(session_id, kept.prices),
         )
 
     async def _summary(self, older: Sequence[Entry]) -> str:
@@ -193,37 +198,42 @@ class Shaper:
             raise FoldError("summarize", EmptySummaryError())
         return summary
 
-    async def _tokens_after(self, session_id: str) -> int:
+    async def _tokens_after(self, session_id: str, prices: PriceList) -> int:
         """Price what a fold has left; 0 if the store cannot say, for the fold itself is done."""
         try:
             entries = in_order(await self._store.context(session_id))
         except Exception:  # noqa: BLE001 - a host's store raises what it likes
             return 0
-        return self._history_tokens(session_id, entries, stubbed=True)
+        whole = prices.total(entries)
+        _, saved = stubs_of(entries, self._policy, prices, tail_start(entries, self._policy))
+        return whole - saved
 
-    def _history_tokens(self, session_id: str, entries: Sequence[Entry], *, stubbed: bool) -> int:
-        prices = self._prices_of(session_id)
-        tokens = prices.total(entries)
-        return tokens - prices.stubs(entries, tail_start(entries, self._policy))[1] * stubbed
+    def _kept(self, session_id: str) -> _Kept:
+        """Return what is kept of a session, as the newest of those that are remembered."""
+        kept = self._sessions.pop(session_id, None) or _Kept(
+            PriceList(self._policy, self._estimate), Rendering(self._policy)
+        )
+        self._sessions[session_id] = kept
+        if len(self._sessions) > _MAX_KEPT_SESSIONS:
+            self._sessions.popitem(last=False)
+        return kept
 
-    def _rendered(
-        self, session_id: str, entries: Sequence[Entry], system: str, shown: Mapping[int, str]
-    ) -> list[ChatMessage]:
-        rendering = self._renderings.setdefault(session_id, Rendering(self._policy))
-        head = [ChatMessage(role="system", content=system)] if system else []
-        return [*head, *rendering.messages(entries, shown)]
 
-    def _prices_of(self, session_id: str) -> PriceList:
-        """Return the session's prices, as the newest of the sessions that are remembered."""
-        prices = self._prices.pop(session_id, None) or PriceList(self._policy, self._estimate)
-        self._prices[session_id] = prices
-        while len(self._prices) > _MAX_PRICED_SESSIONS:
-            oldest = next(iter(self._prices))
-            del self._prices[oldest]
-            self._folds.pop(oldest, None)
-            self._orders.pop(oldest, None)
-            self._renderings.pop(oldest, None)
-        return prices
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of one session from build to build.
+
+    Args:
+        prices: Of its entries.
+        rendering: Of its messages.
+        order: Of its entries.
+        folds: How they went.
+    """
+
+    prices: PriceList
+    rendering: Rendering
+    order: KeptOrder = field(default_factory=KeptOrder)
+    folds: SessionFolds = field(default_factory=SessionFolds)
 
 
 def _summarize_with(summarizer: LLMRunner | Summarize) -> Summarize:

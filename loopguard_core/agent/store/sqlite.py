@@ -6,6 +6,7 @@ What a fold hides stays in the file, with the id of the marker that stands for i
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from contextlib import contextmanager
 from functools import partial
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Self
 
 from loopguard_core.agent.entries import Entry
 from loopguard_core.agent.errors import StoreConflictError
+from loopguard_core.errors import InvalidInputError
 
 from .decoded import DecodedEntries
 from .incoming import check_again, stamped, with_id
 from .schema import open_database
 
 if TYPE_CHECKING:
-    import os
     import sqlite3
     from collections.abc import Iterator
 
@@ -42,11 +43,15 @@ class SqliteStore:
             `sqlite3.OperationalError`.
 
     Raises:
-        InvalidInputError: The file is a database of something else, or of a later release.
+        InvalidInputError: *path* names no file, or one of something else, or of a later release.
         sqlite3.Error: The file cannot be opened or is no database.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout_s: float = 30.0) -> None:
+        # sqlite3 takes an empty name for a file that is gone when it is closed
+        given: object = path
+        if not isinstance(given, str | os.PathLike) or not os.fspath(given):
+            raise InvalidInputError("path", path, "the name of a file, or `:memory:`")
         self._connection = open_database(path, timeout_s)
         self._lock = threading.Lock()
         self._decoded = DecodedEntries()

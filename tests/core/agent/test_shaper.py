@@ -602,3 +602,53 @@ async def test_an_answer_without_a_summary(answer: Any) -> None:
     shaper = Shaper(await stored(talk(40)), summarizer=lambda _: answer, policy=POLICY)
     with pytest.raises(FoldError, match="has to answer with a text"):
         await shaper.build("s")
+
+
+@pytest.mark.parametrize("rounds", [20, 60])
+async def test_the_task_outlives_every_fold(rounds: int) -> None:
+    """In one long turn it stays, whole, behind the record of what was done for it."""
+    task = entry(1, "user", "THE TASK " + "t" * 900)
+    work = [some for some in talk(rounds, size=300, start=2) if some.kind != EntryKind.USER]
+    store = await stored([task])
+    policy = ShaperPolicy.for_context(1_500, lod_truncate_above_chars=400)
+    shaper = Shaper(store, summarizer=_summary, policy=policy)
+    messages = await shaper.build("s")
+    for some in work:
+        await store.append("s", some)
+        if some.kind != EntryKind.TOOL_CALL:
+            messages = await shaper.build("s")
+    contents = [message.content for message in messages]
+    assert contents.count(task.content) == 1
+    assert contents[0].startswith("[compacted]\n")
+    assert contents[1] == task.content
+    assert tokens_of(messages) <= policy.budget_tokens
+
+
+async def test_without_keep_task_a_fold_takes_it() -> None:
+    """As the reference does."""
+    store = await stored([entry(1, "user", "TASK"), *talk(40)[1:]])
+    await Shaper(store, summarizer=_summary, policy=POLICY).build("s")
+    assert "TASK" not in [some.content for some in await store.context("s")]
+
+
+def test_a_task_alone_is_nothing_to_fold() -> None:
+    """Before the tail there is nothing else."""
+    policy = POLICY.model_copy(update={"keep_task": True, "preserve_last_messages": 1})
+    entries = [entry(1, "user", "t" * 9_000), entry(2, "assistant", "a" * 9_000)]
+    assert not plan_shape(entries, policy).fold
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("context_tokens", (0,)),
+        ("context_tokens", (-5,)),
+        ("context_tokens", (1,)),
+        ("context_tokens", ("128000",)),
+        ("context_tokens", (1e5,)),
+    ],
+)
+def test_a_window_without_room_is_refused(field: str, arguments: tuple[Any, ...]) -> None:
+    """A policy without a budget would never fold, and nobody would notice."""
+    with pytest.raises(InvalidInputError, match=field):
+        ShaperPolicy.for_context(*arguments)

@@ -128,3 +128,18 @@ def test_a_finding_as_text(case: dict[str, Any]) -> None:
     quoted = json.dumps(given["sample"], ensure_ascii=False)
     for part in (str(finding.period), str(finding.reps), finding.where, quoted):
         assert part in finding_text(finding)
+
+
+@pytest.mark.parametrize(
+    ("body", "large"),
+    [
+        ('{"error": {"code": "context_length_exceeded"}}', True),
+        ("This model's maximum context length is 8192 tokens.", True),
+        ("prompt is too long: 210000 tokens > 200000 maximum", True),
+        ("context deadline exceeded", False),
+        ("the maximum length of a name is 64", False),
+    ],
+)
+def test_what_others_say_of_a_request_that_is_too_large(body: str, *, large: bool) -> None:
+    """OpenAI and Anthropic have words of their own."""
+    assert tells_large_input(body) is large

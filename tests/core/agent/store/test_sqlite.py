@@ -144,3 +144,10 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         await store.context("s")
+
+
+@pytest.mark.parametrize("path", ["", 5, None, b""])
+def test_a_path_that_names_no_file_is_refused(path: object) -> None:
+    """sqlite3 would take the empty one for a file that is gone when it is closed."""
+    with pytest.raises(InvalidInputError, match="path"):
+        SqliteStore(path)  # type: ignore[arg-type]
