@@ -51,8 +51,14 @@ def canonical(value: object, *, signed_zero: bool = True) -> str:
         and differ from True and "1". A string of 1,024 characters or more is written as its
         digest. The form can still be as long as the value, so keep its `digest`.
     """
+    scalars = _SCALARS if signed_zero else _UNSIGNED_SCALARS
+    scalar = scalars.get(type(value))
+    if scalar is not None:
+        return scalar(value)
     try:
-        return _form(value, _SCALARS if signed_zero else _UNSIGNED_SCALARS)
+        if type(value) is dict:  # as arguments are
+            return _mapping_form(value, scalars, (id(value),))
+        return _form(value, scalars)
     except RuntimeError:  # RecursionError, or a dict that another thread changed meanwhile
         return encode_basestring(UNSERIALIZABLE)
 

@@ -9,7 +9,7 @@ from loopguard_core.message import as_messages
 from loopguard_core.thread import ThreadWatch
 
 from .evidence import converge_finding, cycle_finding
-from .reading import MessageReading
+from .reading import ActivityReading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class FollowedThread:
         monitor: Monitor,
         snapshot: Mapping[str, object] | None = None,
     ) -> None:
-        reading = MessageReading(policy)
+        reading = ActivityReading(policy)
         self._policy = policy
         self._monitor = monitor
         self._skipped = policy.disabled_in("thread")
@@ -57,7 +57,7 @@ class FollowedThread:
 
     def follow(self, messages: Sequence[Mapping[str, object]]) -> Sequence[Mapping[str, object]]:
         """Take the whole thread and return the messages that are new in it."""
-        return messages[self._watch.follow(as_messages(messages)) :]
+        return messages[self._watch.follow(messages) :]
 
     def find(self, new: Sequence[Mapping[str, object]]) -> tuple[Finding, ...]:
         """Return what the thread shows, if the latest evidence is among the *new* messages."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
@@ -31,6 +32,7 @@ _MIN_INPUTS: Final = 4
 _MIN_OUTPUTS: Final = 4
 _MIN_PROGRESS: Final = 3
 _INTERNAL_PREFIX: Final = "_"
+_NAME_CHARS: Final = 64  # no provider takes a longer one; what a model makes up is not remembered
 
 
 class Entry(NamedTuple):
@@ -73,22 +75,32 @@ class Entry(NamedTuple):
 def entry_of(activity: Activity) -> Entry:
     """Reduce *activity* to its entry."""
     kind, name, arguments, result = activity
+    plain_kind = _kind(kind)
+    kind_form = value_form(kind) if plain_kind == "other" else f'"{plain_kind}"'
+    is_known = type(name) is str and len(name) <= _NAME_CHARS
+    name_key, name_form = _name_forms(name) if is_known else _name_forms.__wrapped__(name)
     argument_form = value_form(None if arguments is ABSENT else arguments)
     result_form = value_form(None if result is ABSENT else result)
-    value, plain_kind = 0, _kind(kind)
+    value = 0
     if plain_kind == "request" and arguments is not ABSENT:
         value = text_key(argument_form)
     elif plain_kind == "response" and result is not ABSENT:
         value = text_key(result_form)
     return Entry(
         kind=plain_kind,
-        call=text_key(f"[{value_form(kind)},{value_form(name)},{argument_form},{result_form}]"),
-        name=text_key(name),
+        call=text_key(f"[{kind_form},{name_form},{argument_form},{result_form}]"),
+        name=name_key,
         value=value,
         has_arguments=arguments is not ABSENT,
         has_result=result is not ABSENT,
         is_internal=name.startswith(_INTERNAL_PREFIX),
     )
+
+
+@lru_cache(maxsize=256)
+def _name_forms(name: str) -> tuple[int, str]:
+    """Return the key and the canonical form of a tool's name, of which a run has few."""
+    return text_key(name), value_form(name)
 
 
 def _kind(kind: str) -> Kind:

@@ -11,19 +11,17 @@ _Item = TypeVar("_Item", bound=Hashable)
 
 
 class Bag(Generic[_Item]):
-    """A multiset that knows at any time how many of its items are different, and how many single.
+    """A multiset that knows at any time how many of its items are different.
 
     Attributes:
         total: All items, copies included.
-        singles: Items of which there is exactly one.
     """
 
-    __slots__ = ("_counts", "singles", "total")
+    __slots__ = ("_counts", "total")
 
     def __init__(self) -> None:
         self._counts: dict[_Item, int] = {}
         self.total = 0
-        self.singles = 0
 
     @property
     def distinct(self) -> int:
@@ -36,23 +34,16 @@ class Bag(Generic[_Item]):
 
     def add(self, item: _Item) -> int:
         """Put *item* in and return how many of it there are now."""
-        counts = self._counts
-        count = counts[item] = counts.get(item, 0) + 1
+        count = self._counts[item] = self._counts.get(item, 0) + 1
         self.total += 1
-        if count == 1:
-            self.singles += 1
-        elif count == 2:  # noqa: PLR2004 - the second one ends being single
-            self.singles -= 1
         return count
 
-    def remove(self, item: _Item) -> None:
-        """Take one *item* out; it must be there."""
-        counts = self._counts
-        count = counts[item] - 1
+    def remove(self, item: _Item) -> int:
+        """Take one *item* out, which must be there; return how many of it there are now."""
+        count = self._counts[item] - 1
         self.total -= 1
         if count:
-            counts[item] = count
-            self.singles += count == 1
+            self._counts[item] = count
         else:
-            del counts[item]
-            self.singles -= 1
+            del self._counts[item]
+        return count

@@ -22,6 +22,8 @@ def encodable(text: str) -> str:
 
 def excerpt(text: str) -> str:
     """Return the start of *text* on one line, encodable, at most `EXCERPT_CHARS` long."""
+    if len(text) <= EXCERPT_CHARS and text.isidentifier() and text.isascii():
+        return text  # as nearly every tool's name is
     # White space shrinks, so twice the length nearly always fills the excerpt.
     start = " ".join(encodable(text[: 2 * EXCERPT_CHARS]).split())
     if len(start) <= EXCERPT_CHARS and len(text) <= 2 * EXCERPT_CHARS:

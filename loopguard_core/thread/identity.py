@@ -7,7 +7,8 @@ Source: thread specification, sections 2 and 4, decisions 1 to 4.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from typing import TYPE_CHECKING, Final
 
 from loopguard_core.fingerprint import canonical, digest_text
 from loopguard_core.message import as_message, as_messages, text_of, type_of
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_messages", "message_key", "text_key", "value_form"]
 
-_KEY_HEX_DIGITS = 16
+_KEY_BYTES: Final = 8
+_KEY_HEX_DIGITS: Final = 2 * _KEY_BYTES
+_LONG_CHARS: Final = 1 << 20
 
 
 def checked_messages(messages: object) -> Sequence[Mapping[str, object]]:
@@ -49,5 +52,9 @@ def value_form(value: object) -> str:
 
 
 def text_key(text: str) -> int:
-    """Return the key of *text*, from 0 to 2**64 - 1."""
-    return int(digest_text(text)[:_KEY_HEX_DIGITS], 16)
+    """Return the key of *text*, from 0 to 2**64 - 1: the beginning of its `digest_text`."""
+    if len(text) > _LONG_CHARS:
+        return int(digest_text(text)[:_KEY_HEX_DIGITS], 16)
+    # each message makes several keys, so they are made without the way through hex digits
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(data).digest()[:_KEY_BYTES])

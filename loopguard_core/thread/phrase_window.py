@@ -36,6 +36,7 @@ class PhraseWindow:
         "_ngram",
         "_phrases",
         "_repeats",
+        "_singles",
         "_size",
         "_tokens",
         "_vocabulary",
@@ -50,6 +51,7 @@ class PhraseWindow:
         self._latest: deque[str] = deque(maxlen=ngram)
         self._tokens: deque[str] = deque(maxlen=ngram)
         self._vocabulary: Bag[str] = Bag()
+        self._singles = 0
         self._phrases: deque[_Phrase] = deque()
         self._repeats: Bag[_Phrase] = Bag()
         self._leads: Bag[str] = Bag()
@@ -61,7 +63,9 @@ class PhraseWindow:
             self._drop_oldest()
         text, token, newlines = word
         self._words.append(word)
-        self._vocabulary.add(text)
+        copies = self._vocabulary.add(text)
+        if copies <= 2:  # noqa: PLR2004 - the second one ends being single
+            self._singles += 1 if copies == 1 else -1
         if newlines:
             self.newlines += newlines
             self._leads.add(text)
@@ -76,7 +80,9 @@ class PhraseWindow:
     def _drop_oldest(self) -> None:
         text, _, newlines = self._words.popleft()
         self._repeats.remove(self._phrases.popleft())
-        self._vocabulary.remove(text)
+        copies = self._vocabulary.remove(text)
+        if copies <= 1:
+            self._singles += 1 if copies == 1 else -1
         if newlines:
             self.newlines -= newlines
             self._leads.remove(text)
@@ -99,7 +105,7 @@ class PhraseWindow:
     @property
     def hapax_ratio(self) -> float:
         """Words that stand there exactly once, by words in the window."""
-        return self._vocabulary.singles / len(self._words)
+        return self._singles / len(self._words)
 
     @property
     def line_leads(self) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
-from loopguard_core.message import Activity, activity_of, text_of
+from loopguard_core.message import ABSENT, Activity, Message, activity_of, text_of
 
 from .activity import Entry, entry_of
 from .cycle import message_text_run
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "Step", "StepReader"]
 
-Reading: TypeAlias = Callable[[Mapping[str, object]], Mapping[str, object] | None]
-"""Gives the message to compare in the place of the one in the thread; None passes it over."""
+Reading: TypeAlias = Callable[[Activity], Activity | None]
+"""Gives the activity to compare in the place of the one in the thread; None passes it over."""
+
+
+_Meta: TypeAlias = Mapping[str, Mapping[str, Mapping[str, object]]]
 
 
 class Step(NamedTuple):
@@ -42,7 +45,7 @@ class StepReader:
 
     Args:
         limits: They say which types are read for repeated sentences.
-        reading: What stands for a message; None takes the messages themselves.
+        reading: What stands for an activity; None takes the messages themselves.
     """
 
     __slots__ = ("_limits", "_reading")
@@ -53,40 +56,58 @@ class StepReader:
 
     def key(self, message: Mapping[str, object]) -> int:
         """Return the key of the step that *message* is, without the rest of it."""
-        read = self._read(message)
-        return message_key(message) if read is None else _key(read, _entry(activity_of(read)))
+        activity = activity_of(message)
+        read = self._read(activity)
+        if activity is None or read is None:
+            return message_key(message)
+        return _key(message, activity, read, entry_of(read))
 
     def step(self, message: Mapping[str, object]) -> Step:
         """Return all that is kept of *message*."""
-        read = self._read(message)
+        activity = activity_of(message)
+        text_run = message_text_run(message, self._limits)
+        if activity is None:
+            return Step(
+                Record(message_key(message), is_read=True, entry=None),
+                excerpt(text_of(message)),
+                text_run,
+            )
+        read = self._read(activity)
         if read is None:  # it still marks its place, so that the thread can be followed
             return Step(Record(message_key(message), is_read=False, entry=None))
-        activity = activity_of(read)
-        entry = _entry(activity)
-        label = excerpt(text_of(read) if activity is None else activity.name)
-        record = Record(_key(read, entry), is_read=True, entry=entry)
-        return Step(record, label, message_text_run(read, self._limits))
+        entry = entry_of(read)
+        record = Record(_key(message, activity, read, entry), is_read=True, entry=entry)
+        return Step(record, excerpt(read.name), text_run)
 
-    def _read(self, message: Mapping[str, object]) -> Mapping[str, object] | None:
-        return message if self._reading is None else self._reading(message)
-
-
-def _entry(activity: Activity | None) -> Entry | None:
-    return None if activity is None else entry_of(activity)
+    def _read(self, activity: Activity | None) -> Activity | None:
+        if activity is None or self._reading is None:
+            return activity
+        return self._reading(activity)
 
 
-def _key(message: Mapping[str, object], entry: Entry | None) -> int:
-    """Return the key of *message*; one that is nothing but an activity shares that one's."""
-    if entry is None or text_of(message) or not _is_bare(message, entry):
+def _key(message: Mapping[str, object], activity: Activity, read: Activity, entry: Entry) -> int:
+    """Return the key of *message* as it is read; what is nothing but an activity shares its key."""
+    if read is not activity:
+        message = _as_read(message, read)
+    if text_of(message) or not _is_bare(message, entry):
         return message_key(message)
     return entry.key
 
 
+def _as_read(message: Mapping[str, object], read: Activity) -> Mapping[str, object]:
+    """Return a message that says *read*, and what *message* says beside its activity."""
+    given = {"name": read.name, "arguments": read.arguments, "result": read.result}
+    function = {key: value for key, value in given.items() if value is not ABSENT}
+    return Message(
+        type="activity",
+        text=message.get("text"),
+        meta={"activity": {"type": read.type, "function": function}},
+    )
+
+
 def _is_bare(message: Mapping[str, object], entry: Entry) -> bool:
     """Return whether the meta of *message* holds what *entry* was made of and nothing else."""
-    match message:
-        case {"meta": {"activity": {"type": _, "function": function, **more}, **beside}}:
-            named = 1 + entry.has_arguments + entry.has_result
-            return not (more or beside) and len(function) == named
-        case _:  # whatever made its activity readable has more in it
-            return False
+    meta = cast("_Meta", message["meta"])  # which was readable, so it has this shape
+    activity = meta["activity"]
+    named = 1 + entry.has_arguments + entry.has_result
+    return len(meta) == 1 and len(activity) == 2 and len(activity["function"]) == named  # noqa: PLR2004 - type and function

@@ -50,7 +50,7 @@ class ThreadWatch:
     Args:
         window_messages: How many messages are looked at; at least 1.
         options: Thresholds; None equals the defaults.
-        reading: What to compare in the place of a message, for hosts that leave some tools or
+        reading: What to compare in the place of an activity, for hosts that leave some tools or
             arguments out of account. None compares the messages themselves.
 
     Raises:
@@ -137,12 +137,14 @@ class ThreadWatch:
             InvalidInputError: *messages* is no sequence, or a message that had to be read is no
                 mapping; the error names it.
         """
-        as_messages(messages)
-        start = self._length if self._has_only_grown(messages) else self._resume(messages)
-        self._length = start
-        for position, message in enumerate(messages[start:], start):
+        start = self._length
+        tail = as_messages(messages)[max(0, start - _CONFIRMED) :]
+        if not self._has_only_grown(tail):
+            start = self._length = self._resume(messages)
+            tail = messages[max(0, start - _CONFIRMED) :]
+        for position, message in enumerate(tail[min(start, _CONFIRMED) :], start):
             self.push(as_message(message, field=f"messages[{position}]"))
-        self._followed = list(messages[-_CONFIRMED:])
+        self._followed = list(tail[-_CONFIRMED:])
         return start
 
     def snapshot(self) -> dict[str, object]:
@@ -189,24 +191,32 @@ class ThreadWatch:
         watch._length = saved.length
         return watch
 
-    def _key(self, messages: Sequence[Mapping[str, object]], position: int) -> int:
-        return self._reader.key(as_message(messages[position], field=f"messages[{position}]"))
+    def _key(self, message: Mapping[str, object], position: int) -> int:
+        return self._reader.key(as_message(message, field=f"messages[{position}]"))
 
-    def _has_only_grown(self, messages: Sequence[Mapping[str, object]]) -> bool:
-        """Return whether the newest known messages are where they were."""
-        known = self._window.records
-        if not known or len(messages) < self._length:
+    def _has_only_grown(self, tail: Sequence[Mapping[str, object]]) -> bool:
+        """Return whether the newest known messages are where they were.
+
+        Args:
+            tail: The thread from `_CONFIRMED` messages before its known end on.
+        """
+        known, end = self._window.records, min(_CONFIRMED, self._length)
+        confirmed = min(end, len(known))
+        if not known or len(tail) < end:
             return False
-        confirmed = min(_CONFIRMED, len(known), self._length)
-        newest = range(self._length - confirmed, self._length)
-        if [*map(id, self._followed)] == [*map(id, messages[newest.start : newest.stop])]:
+        newest = tail[end - confirmed : end]
+        if [*map(id, self._followed[-confirmed:])] == [*map(id, newest)]:
             return True  # the very same objects, of which no digests are needed
-        return all(known[at - self._length].key == self._key(messages, at) for at in newest)
+        first = self._length - confirmed
+        return all(
+            known[at - confirmed].key == self._key(message, first + at)
+            for at, message in enumerate(newest)
+        )
 
     def _resume(self, messages: Sequence[Mapping[str, object]]) -> int:
         """Make the window end with a message that is still there; return what index follows it."""
         first = max(0, len(messages) - self._size)
-        thread = [self._key(messages, position) for position in range(first, len(messages))]
+        thread = [self._key(m, position) for position, m in enumerate(messages[first:], first)]
         known = [record.key for record in self._window.records]
         place = recognise(known, thread)
         if place is None:

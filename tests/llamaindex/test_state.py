@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopguard_core import LoopGuard, Message
-from loopguard_llamaindex._state import RunLog, RunState
+from loopguard_llamaindex._log import RunLog
+from loopguard_llamaindex._state import RunState
 
 MESSAGES = st.one_of(
     st.sampled_from("abc").map(Message.bot),

@@ -124,9 +124,8 @@ def _form_names(response_format: object) -> frozenset[str]:
 
 
 def _refused_form(call: ToolCall) -> ToolMessage:
-    return ToolMessage(
-        refusal_in(call["args"]), name=call["name"], tool_call_id=call["id"] or "", status="error"
-    )
+    # Without a name: by that of a form langchain 1.2.18 knows a run that is over, beside calls.
+    return ToolMessage(refusal_in(call["args"]), tool_call_id=call["id"] or "", status="error")
 
 
 def _is_cut(metadata: Mapping[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from ._drafts import draft_of
 from ._llm import GuardedLLM
 from ._raw_arguments import with_gated_arguments
 from ._reply import watching
-from ._state import RunState, after_folding, load_state, save_state
+from ._state import RunState, after_folding, load_same_step, load_step, save_state
 from ._step import AgentStep
 from ._tools import GuardedTool, guard_tools
 from ._transclusion import Transcluding
@@ -128,7 +128,7 @@ class LoopGuardMixin(Transcluding):
     ) -> None:
         """Keep the results for the next step, in the order of their calls."""
         await super().handle_tool_call_results(ctx, results, memory)  # type: ignore[safe-super]  # the agent's
-        state = await load_state(ctx.store, self.guard, keeper="agent")
+        state = await load_same_step(ctx.store, self.guard)
         if state is None:
             return
         came = [(result.tool_id, result.tool_output) for result in results]
@@ -162,8 +162,8 @@ async def _state_of_run(
     ctx: AgentContext, llm_input: Sequence[ChatMessage], guard: LoopGuard
 ) -> RunState:
     """Return the run's state; a run that has made no step yet begins with a person's turn."""
-    known = await load_state(ctx.store, guard, keeper="agent")
-    if known is not None and await ctx.store.get("num_iterations", default=None) != 0:
+    known, goes_on = await load_step(ctx.store, guard)
+    if known is not None and goes_on:
         return known
     state = RunState(guard) if known is None else known
     thread = [message for message in llm_input if message.role != MessageRole.SYSTEM]

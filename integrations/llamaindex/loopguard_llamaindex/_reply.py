@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -148,14 +147,19 @@ def _delta(delta: str | None, whole: str, known: str) -> str:
     return delta or whole[len(known) :]
 
 
-@contextmanager
-def watching(reply: WatchedReply) -> Iterator[None]:
+class watching:  # noqa: N801 - used like a function, as the standard library's are
     """Let a guarded model watch *reply* if it is asked within this block, and in this task."""
-    token = _UNDERWAY.set(reply)
-    try:
-        yield
-    finally:
-        _UNDERWAY.reset(token)
+
+    __slots__ = ("_reply", "_token")
+
+    def __init__(self, reply: WatchedReply) -> None:
+        self._reply = reply
+
+    def __enter__(self) -> None:
+        self._token = _UNDERWAY.set(self._reply)
+
+    def __exit__(self, *_: object) -> None:
+        _UNDERWAY.reset(self._token)
 
 
 def reply_underway() -> WatchedReply | None:

@@ -2,90 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast, overload
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter
 from typing_extensions import override
 
 from loopguard_core import GuardedRun, LoopGuard, Message, Verdict
-from loopguard_core.fingerprint import digest_text
-from loopguard_core.guard.guidance import without_guidance
-from loopguard_core.message import activity_of
+
+from ._log import RunLog
 
 if TYPE_CHECKING:
+    from collections.abc import ItemsView, Mapping, Sequence
+
     from workflows.context.state_store import StateStore
 
 __all__ = [
     "Keeper",
-    "RunLog",
     "RunState",
     "after_folding",
     "keeper_in",
+    "load_same_step",
     "load_state",
+    "load_step",
     "note_compaction",
     "save_state",
 ]
 
 _KEY: Final = "loopguard"
 _FOLDED_KEY: Final = "loopguard_folded"
-_SAVED: Final = {"type", "text", "meta", "call_id", "is_error"}
-_REMEMBERED: Final = 128
-"""How many messages of a log stay readable: as many as a reply is compared with."""
-
 _VERDICT: Final = TypeAdapter(Verdict)
-_DIGEST_CHARS: Final = len(digest_text(""))
 
 
 Keeper: TypeAlias = Literal["agent", "tools"]
 """Who keeps a run's state: a guarded agent, or the guarded tools of one that is not."""
-
-
-class RunLog(Sequence[Message]):
-    """The thread of a run as the guard saw it: it only grows, and forgets what is old.
-
-    LlamaIndex has no such thread: what happens in a run is in one of two scratchpads, in memory
-    only at the end, and a retried ReAct reply nowhere.
-
-    Args:
-        messages: The newest messages, oldest first.
-        forgotten: How many messages were before them.
-    """
-
-    def __init__(self, messages: Iterable[Message] = (), forgotten: int = 0) -> None:
-        self.newest = list(messages)
-        self.forgotten = forgotten
-
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Add messages at the end."""
-        self.newest += map(_bare, messages)
-
-    def forget(self) -> None:
-        """Forget what is old; to be done when the guard has read all of it."""
-        old = max(0, len(self.newest) - _REMEMBERED)
-        del self.newest[:old]
-        self.forgotten += old
-
-    @override
-    def __len__(self) -> int:
-        return self.forgotten + len(self.newest)
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
-    @override
-    def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
-            if step == 1 and start >= self.forgotten:
-                return self.newest[start - self.forgotten : stop - self.forgotten]
-            return [self[position] for position in range(start, stop, step)]
-        position = index if index < 0 else index - self.forgotten
-        if -len(self.newest) <= position < len(self.newest) and (index < 0 or position >= 0):
-            return self.newest[position]
-        range(len(self))[index]  # an IndexError where there never was a message
-        return Message(type="other", text="")
 
 
 class RunState(dict[str, object]):
@@ -183,6 +134,10 @@ class RunState(dict[str, object]):
         return self
 
 
+_UNDERWAY: Final[WeakKeyDictionary[object, RunState]] = WeakKeyDictionary()
+"""The state of the step under way, by a store that holds that very object."""
+
+
 async def load_state(
     store: StateStore[Any], guard: LoopGuard, *, keeper: Keeper
 ) -> RunState | None:
@@ -190,8 +145,35 @@ async def load_state(
 
     A run that another guard began, or that was saved, goes on with *guard*.
     """
-    saved = await store.get(_KEY, default=None)
-    if saved is None or _keeper_of(saved) != keeper:
+    return _alive(await store.get(_KEY, default=None), guard, keeper)
+
+
+async def load_step(store: StateStore[Any], guard: LoopGuard) -> tuple[RunState | None, bool]:
+    """Return what an agent keeps of its run, and whether the run made a step before this one.
+
+    A look at the store copies its whole state and searches it, so this is the only one of a step.
+    """
+    whole = await store.get_state()
+    state = _alive(getattr(whole, _KEY, None), guard, "agent")
+    with suppress(TypeError):  # a store of another kind, which cannot be held weakly
+        if state is not None and state.is_held:
+            _UNDERWAY[store] = state
+        else:
+            _UNDERWAY.pop(store, None)
+    return state, getattr(whole, "num_iterations", None) != 0
+
+
+async def load_same_step(store: StateStore[Any], guard: LoopGuard) -> RunState | None:
+    """Return what `load_step` did for the step whose calls have come back."""
+    with suppress(TypeError):
+        state = _UNDERWAY.get(store)
+        if state is not None and state.guard is guard:
+            return state
+    return await load_state(store, guard, keeper="agent")
+
+
+def _alive(saved: object, guard: LoopGuard, keeper: Keeper) -> RunState | None:
+    if saved is None or _keeper_of(cast("Mapping[str, Any]", saved)) != keeper:
         return None
     if isinstance(saved, RunState) and (saved.guard is guard or saved.guard == guard):
         saved.is_held = True
@@ -241,19 +223,3 @@ async def after_folding(store: StateStore[Any], state: RunState) -> None:
     if await store.get(_FOLDED_KEY, default=False):
         await store.set(_FOLDED_KEY, False)
         state.run.context_compacted()
-
-
-def _bare(message: Message) -> Message:
-    """Return what is kept of a message: neither its native object nor a long result."""
-    kept = message
-    if not message.keys() <= _SAVED:
-        kept = Message((key, message[key]) for key in message if key in _SAVED)
-    activity = activity_of(message)
-    result = None if activity is None else activity.result
-    if activity is None or not isinstance(result, str) or len(result) <= _DIGEST_CHARS:
-        return kept
-    if not without_guidance(result):
-        return kept  # what is nothing but the guard's own words
-    digest = digest_text(result)
-    function = {"name": activity.name, "arguments": activity.arguments, "result": digest}
-    return Message(kept, meta={"activity": {"type": activity.type, "function": function}})

@@ -24,6 +24,7 @@ from ._asking import question_id
 from ._content import Requested
 from ._convert import reply_parts
 from ._drafts import Draft
+from ._log import kept
 from ._reply import CutReply, WatchedReply
 from ._state import RunState
 
@@ -106,8 +107,9 @@ class AgentStep:
                     state.run.allow_call(name, arguments)
                     asked[question] = False
                 state.run.check_call(name, arguments, call_id)
-            message = Message.tool_response(name, arguments, result, call_id, is_error=is_error)
-            state.log.extend([message])
+            state.log.add(
+                Message.tool_response(name, arguments, kept(result), call_id, is_error=is_error)
+            )
             if verdict.action is Action.HALT:
                 continue
             verdict = state.run.observe_result(
@@ -126,7 +128,7 @@ class AgentStep:
     async def _reply(self, tools: Sequence[AsyncBaseTool]) -> AgentOutput | Verdict:
         """Ask the model until it replies without going round; the verdict if that ends the run."""
         run, log = self.state.run, self.state.log
-        kept: list[str] = []
+        said: list[str] = []
         while True:
             reply = self._watched()
             try:
@@ -134,20 +136,21 @@ class AgentStep:
             except CutReply:
                 verdict = run.reply_cut()
                 if reply.kept_text:
-                    kept.append(reply.kept_text)
-                    log.extend([Message.bot(reply.kept_text)])
+                    said.append(reply.kept_text)
+                    log.add(Message.bot(reply.kept_text))
                     self._extra.append(_said(reply.kept_text))
                 if verdict.action is Action.HALT:
-                    await self.draft.keep(kept, before_last=False)
+                    await self.draft.keep(said, before_last=False)
                     return verdict
                 self._tell(verdict.guidance)
                 continue
             run.reply_done()
-            if kept:
-                await self.draft.keep(kept, before_last=True)
+            if said:
+                await self.draft.keep(said, before_last=True)
             content = await self.draft.said(output)
             content.reasoning = content.reasoning or reply.thought
-            log.extend(reply_parts(content, [_requested(call) for call in output.tool_calls]))
+            parts = reply_parts(content, [_requested(call) for call in output.tool_calls])
+            log.extend(parts) if content.others else log.add(*parts)
             return output
 
     def _check(self, calls: Sequence[ToolSelection]) -> list[Verdict]:
@@ -186,8 +189,7 @@ class AgentStep:
         """Answer a call that is not executed: in the draft, in the log, and to who listens."""
         name, arguments, call_id = call.tool_name, call.tool_kwargs, call.tool_id
         await self.draft.answer(call_id, why)
-        answer = Message.tool_response(name, arguments, why, call_id, is_error=True)
-        self.state.log.extend([answer])
+        self.state.log.add(Message.tool_response(name, arguments, why, call_id, is_error=True))
         output = ToolOutput(name, content=why, raw_input=arguments, is_error=True)
         self.ctx.write_event_to_stream(
             ToolCallResult(
@@ -206,7 +208,7 @@ class AgentStep:
         else:
             output = await self._last_words(halt_text(verdict))
         output["loopguard"] = verdict_record(verdict)
-        self.state.log.extend([Message.bot(output.response.content or "")])
+        self.state.log.add(Message.bot(output.response.content or ""))
         if self.policy.on_halt == "raise":
             await self.finalize(output)
             raise LoopDetected(verdict)

@@ -18,6 +18,7 @@ from loopguard_core.guard.guidance import nudge_text
 
 from ._asking import ask_person, question_id
 from ._content import result_of
+from ._log import kept
 from ._reply import with_note
 from ._state import RunState, after_folding, keeper_in, load_state, save_state
 
@@ -217,19 +218,18 @@ async def _state_of_turn(store: StateStore[Any], guard: LoopGuard) -> RunState:
 
 
 def _check(state: RunState, name: str, arguments: Mapping[str, Any]) -> Verdict:
-    state.log.extend([Message.tool_request(name, arguments)])
+    state.log.add(Message.tool_request(name, arguments))
     verdict = state.run.check_call(name, arguments)
     if verdict.action >= Action.BLOCK:
         answer = Message.tool_response(name, arguments, verdict.guidance, is_error=True)
-        state.log.extend([answer])
+        state.log.add(answer)
     return verdict
 
 
 def _observe(
     state: RunState, name: str, arguments: Mapping[str, Any], result: object, *, is_error: bool
 ) -> Verdict:
-    answer = Message.tool_response(name, arguments, result, is_error=is_error)
-    state.log.extend([answer])
+    state.log.add(Message.tool_response(name, arguments, kept(result), is_error=is_error))
     verdict = state.run.observe_result(name, arguments, result, is_error=is_error)
     if verdict.action is Action.HALT:
         state.halted = verdict

@@ -607,8 +607,8 @@ async def test_an_answer_without_a_summary(answer: Any) -> None:
 @pytest.mark.parametrize("rounds", [20, 60])
 async def test_the_task_outlives_every_fold(rounds: int) -> None:
     """In one long turn it stays, whole, behind the record of what was done for it."""
-    task = entry(1, "user", "THE TASK " + "t" * 900)
-    work = [some for some in talk(rounds, size=300, start=2) if some.kind != EntryKind.USER]
+    task = entry(2, "user", "THE TASK " + "t" * 900)  # 1 leaves no time before it
+    work = [some for some in talk(rounds, size=300, start=3) if some.kind != EntryKind.USER]
     store = await stored([task])
     policy = ShaperPolicy.for_context(1_500, lod_truncate_above_chars=400)
     shaper = Shaper(store, summarizer=_summary, policy=policy)

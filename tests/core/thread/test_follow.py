@@ -135,8 +135,9 @@ def test_a_turn_still_begins_where_its_first_message_was_replaced() -> None:
 
 def test_messages_that_are_passed_over_mark_their_place() -> None:
     """A thread is followed over what the host leaves out of account, forwards and back."""
-    history = _said("a", "note", "b", "note")
-    watch = ThreadWatch(reading=lambda message: None if message["text"] == "note" else message)
+    note = Message.tool_request("note", {})
+    history = [*_said("a"), note, *_said("b"), note]
+    watch = ThreadWatch(reading=lambda activity: None if activity.name == "note" else activity)
     stops = (4, 1, 3, 4, 4)
     assert [watch.follow(history[:stop]) for stop in stops] == [0, 1, 1, 3, 4]
 

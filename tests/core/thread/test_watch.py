@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from loopguard_core.errors import InvalidInputError
-from loopguard_core.message import Message, activity_of
+from loopguard_core.message import ABSENT, Activity, Message, activity_of
 from loopguard_core.thread import Cycle, CycleOptions, ThreadWatch, describe_thread_cycle
 
 from .activities import call, calls, holding_itself
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _FILE = Path(__file__).parents[2] / "data" / "thread.jsonl"
 _ROWS = [json.loads(line) for line in _FILE.read_text("utf-8").split("\n") if line]
@@ -224,13 +221,18 @@ def test_a_tail_that_has_just_brought_something_new_is_spared() -> None:
     assert watch.describe() == "repeated_activity_tail"
 
 
-def _without_polls(message: Mapping[str, object]) -> Mapping[str, object] | None:
+def _without_polls(activity: Activity) -> Activity | None:
+    return None if activity.name == "poll" else activity._replace(arguments=ABSENT)
+
+
+def _as_read(message: Message) -> Message | None:
     activity = activity_of(message)
     if activity is None:
         return message
-    if activity.name == "poll":
+    if (read := _without_polls(activity)) is None:
         return None
-    return _activity(activity.type, {"name": activity.name, "result": activity.result})
+    given = {"name": read.name, "result": read.result}
+    return _activity(read.type, {k: v for k, v in given.items() if v is not ABSENT})
 
 
 @given(st.lists(st.sampled_from([*_LETTERS, *call("poll", 1, 1)]), max_size=40), st.integers(1, 12))
@@ -240,7 +242,7 @@ def test_reading(thread: list[Message], window: int) -> None:
     watch = ThreadWatch(window, reading=_without_polls)
     for length in range(len(thread) + 1):
         watch.follow(thread[:length])
-        read = map(_without_polls, thread[max(0, length - window) : length])
+        read = map(_as_read, thread[max(0, length - window) : length])
         assert watch.describe() == describe_thread_cycle([m for m in read if m is not None])
         watch = _resumed(watch, reading=_without_polls)
 
