@@ -87,6 +87,7 @@ from .shaping import (
     pristine_tail,
     reporting_compactions,
 )
+from .shortened import is_shortened
 from .store import Inbox, MemoryStore, SqliteStore, Store
 from .thread_shaping import FoldRecord, ThreadShape, ThreadShaper
 from .tight import encode_tight_c
@@ -194,6 +195,7 @@ __all__ = [
     "heredoc_prompt",
     "in_order",
     "is_resolved_truth",
+    "is_shortened",
     "message_tokens",
     "neutralize_special_tokens",
     "new_id",

@@ -14,7 +14,7 @@ from .budget import byte_length
 from .sections import placeholders
 from .utf8 import boundary, from_utf8, to_utf8
 
-__all__ = ["ResultCut", "cut_result", "head_and_tail", "is_cut"]
+__all__ = ["ResultCut", "cut_result", "has_cut", "head_and_tail", "is_cut"]
 
 _MARKER: Final = re.compile(r"\n…\[truncated \d+ of \d+ chars[^\n]*\]…\n")
 
@@ -105,6 +105,11 @@ def cut_result(text: str, limit_bytes: int, *, expandable: bool = True) -> str:
     """
     cut = head_and_tail(text, limit_bytes)
     return text if cut is None else cut.text(expandable=expandable)
+
+
+def has_cut(text: str) -> bool:
+    """Return True if *text* bears the marker of a cut, at whatever limit."""
+    return _MARKER.search(text) is not None
 
 
 def is_cut(text: str, limit_bytes: int) -> bool:

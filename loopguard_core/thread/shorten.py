@@ -6,6 +6,7 @@ logs say what went wrong at the end; a marker between them says how much is miss
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -16,7 +17,7 @@ from loopguard_core.tokens import written
 if TYPE_CHECKING:
     from .exchange import Exchange
 
-__all__ = ["SMALLEST_CHARS", "Price", "shortened_results"]
+__all__ = ["SMALLEST_CHARS", "Price", "has_left_out", "shortened_results"]
 
 Price: TypeAlias = Callable[[Mapping[str, object]], int]
 """Names the tokens of a message, whole ones."""
@@ -28,6 +29,7 @@ _ATTEMPTS: Final = 9
 _HALVE_EACH: Final = 3
 _CLOSE: Final = 0.98  # enough of the room is used; a closer look would price large texts again
 _MARKER: Final = "[... {} characters left out ...]"
+_MARKED: Final = re.compile(r"^\[\.\.\. \d+ characters left out \.\.\.\]$", re.MULTILINE)
 
 
 def shortened_results(
@@ -59,6 +61,11 @@ def shortened_results(
             cut, tokens[result.position] = _fitting(result, result.least + level, price)
             cuts[result.position] = cut
     return cuts, sum(tokens.values())
+
+
+def has_left_out(text: str) -> bool:
+    """Return True if *text* bears the mark of `shortened_results`."""
+    return _MARKED.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,7 @@ class BesideHooks(AgentHooks[Any]):
         self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: Any
     ) -> None:
         await self._own.on_tool_end(context, agent, tool, result)
+        await self._hooks.on_tool_end(context, agent, tool, result)
 
     @override
     async def on_llm_start(

@@ -30,6 +30,7 @@ from ._items import (
     result_in,
     thought,
 )
+from ._returned import Returned
 
 __all__ = ["NATIVE", "NeutralThread"]
 
@@ -50,6 +51,7 @@ class NeutralThread(Sequence[Message]):
         as_sent: True reads it to be priced and trimmed: texts as a model gets them, and calls
             that the provider executed as one opaque message each, which no result answers.
         before: The reading of the same thread one step ago; what it read need not be read again.
+        returned: What tools returned, which the items may no longer say.
     """
 
     def __init__(
@@ -59,10 +61,12 @@ class NeutralThread(Sequence[Message]):
         stop: int | None = None,
         as_sent: bool = False,
         before: NeutralThread | None = None,
+        returned: Returned | None = None,
     ) -> None:
         self._items = items
         self._stop = len(items) if stop is None else stop
         self._as_sent = as_sent
+        self._returned = Returned() if returned is None else returned
         self._known = before._read if before is not None else {}  # noqa: SLF001 - its own class
         self._read: dict[int, Message] = {}
 
@@ -149,7 +153,8 @@ class NeutralThread(Sequence[Message]):
     def _response(self, item: object, position: int) -> Message:
         call_id = field(item, "call_id")
         known = call_id if isinstance(call_id, str) else None
-        result = result_in(item)  # with its notes: the core tells a refusal by them
+        # with its notes: the core tells a refusal by them
+        result = result_in(item) if self._as_sent else self._returned.of(known, item)
         name, arguments = self._call(known, position)
         message = Message.tool_response(name, arguments, result, known)
         if isinstance(result, list) and self._as_sent:

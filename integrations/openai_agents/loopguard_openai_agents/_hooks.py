@@ -18,6 +18,7 @@ from ._agents import AgentGuard
 from ._ending import ToolsEnd
 from ._halt import AgentLoopDetected
 from ._model import GuardedModel
+from ._returned import Returned
 from ._table import RunTable
 from ._tools import guarded_tool, is_approved
 from ._trim import InputTrimmer
@@ -109,6 +110,14 @@ class LoopGuardHooks(RunHooks[Any]):
         judged = live.judge(response.output)
         if judged.halt is not None and not ToolsEnd.can_end(agent, response, self.guard.policy):
             raise AgentLoopDetected(judged.halt)
+
+    @override
+    async def on_tool_end(
+        self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: Any
+    ) -> None:
+        call_id = Returned.call_id(context, tool)
+        if call_id is not None:
+            self.runs.calling(context, call_id).returned.keep(call_id, result)
 
     def guard_tools(self, tools: Sequence[Tool]) -> list[Tool]:
         """Return guarded copies of function tools, and all other tools as they are.

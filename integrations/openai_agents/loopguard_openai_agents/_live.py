@@ -17,6 +17,7 @@ from ._convert import NeutralThread
 from ._items import Call, call_in, is_hosted
 from ._notes import Note, user_note, with_notes
 from ._replay import judge_hosted, newest_batch, rebuilt
+from ._returned import Returned
 from ._shaping import summary_at_head
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class LiveRun:
         self.judged = False
         """True if the guarded model has judged the reply of the step under way."""
         self.calls: list[Call] = []
+        self.returned = Returned()
+        """What the tools of the run returned, as hooks were told."""
         self.halt: tuple[Verdict, Call | None] | None = None
         """Why the run ends although the calls of its last reply are still to be answered."""
         self._is_delta = False
@@ -98,14 +101,14 @@ class LiveRun:
             return self._verdict
         self._step = items
         self._note_fold(items)
-        batch, self._is_delta = newest_batch(items, self.calls)
+        batch, self._is_delta = newest_batch(items, self.calls, self.returned)
         if self._ahead:
             self._ahead = False
             return self._verdict
         self._sending, self._pending = self._pending, []
         self._notes, self.halt = [], None
         self._thread = [*self._thread, *self._said, *items] if self._is_delta else list(items)
-        self._neutral = NeutralThread(self._thread, before=self._neutral)
+        self._neutral = NeutralThread(self._thread, before=self._neutral, returned=self.returned)
         self._said = ()
         for call, result in batch.results():
             self._verdict = self.run.observe_result(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from loopguard_core import Action
 
 from ._convert import NeutralThread
-from ._items import Call, call_in, field, hosted_result, is_hosted, is_output, kind, result_in
+from ._items import Call, call_in, field, hosted_result, is_hosted, is_output, kind
+from ._returned import Returned
 
 if TYPE_CHECKING:
     from loopguard_core import GuardedRun, LoopGuard, Verdict
@@ -29,31 +30,45 @@ class Batch:
     Args:
         calls: The calls, in their order.
         answers: Output items, theirs among them.
-        lost: True if a hand-off was made and its filter took the calls and answers out of the
-            thread.
+        returned: What tools returned, which the answers may no longer say.
+        lost: True if neither calls nor answers are in the thread, as after a hand-off whose
+            filter took them out.
     """
 
     def __init__(
-        self, calls: Sequence[Call], answers: Sequence[object], *, lost: bool = False
+        self,
+        calls: Sequence[Call],
+        answers: Sequence[object],
+        returned: Returned,
+        *,
+        lost: bool = False,
     ) -> None:
         self._calls = calls
         self._answers = {field(item, "call_id"): item for item in answers}
+        self._returned = returned
         self._lost = lost
 
     def results(self) -> list[tuple[Call, object]]:
-        """Return the calls that were answered, in their own order, and their results.
+        """Return the calls that were answered, in their own order, and their results."""
+        return [answered for call in self._calls for answered in self._answered(call)]
 
-        A lost call was answered too. One that is alone is the hand-off, which always answers the
-        same; what tools answered beside it nobody knows, and it is taken for something new.
+    def _answered(self, call: Call) -> list[tuple[Call, object]]:
+        """Return *call* and its result; nothing if it was not answered.
+
+        A lost call was answered too. One that is alone and that no tool answered is the hand-off,
+        which always answers the same; what was beside it is taken for something new.
         """
-        if self._lost:
-            alone = len(self._calls) == 1
-            return [(call, call.name if alone else call.key) for call in self._calls]
-        found = [(call, self._answers.get(call.call_id)) for call in self._calls]
-        return [(call, result_in(item)) for call, item in found if item is not None]
+        item = self._answers.get(call.call_id)
+        if item is not None or self._returned.has(call.call_id):
+            return [(call, self._returned.of(call.call_id, item))]
+        if not self._lost:
+            return []
+        return [(call, call.name if len(self._calls) == 1 else call.key)]
 
 
-def newest_batch(items: Sequence[object], calls: Sequence[Call]) -> tuple[Batch, bool]:
+def newest_batch(
+    items: Sequence[object], calls: Sequence[Call], returned: Returned
+) -> tuple[Batch, bool]:
     """Find the answers to *calls*, the newest ones made, at the end of *items*.
 
     Returns:
@@ -66,9 +81,9 @@ def newest_batch(items: Sequence[object], calls: Sequence[Call]) -> tuple[Batch,
         if is_output(item):
             answers.append(item)
         elif field(item, "call_id") in open_ids:
-            return Batch(calls, answers), False
+            return Batch(calls, answers, returned), False
     answered = [item for item in answers if field(item, "call_id") in open_ids]
-    return Batch(calls, answered, lost=not answered), bool(answered)
+    return Batch(calls, answered, returned, lost=not answered), bool(answered)
 
 
 def rebuilt(
@@ -109,7 +124,7 @@ class _Lived:
                 self._run.check_thread(NeutralThread(self._items, stop=position))
                 calls = self._asked(position, stop)
             if end < len(self._items):
-                for call, result in Batch(calls, self._items[stop:end]).results():
+                for call, result in Batch(calls, self._items[stop:end], Returned()).results():
                     self._run.observe_result(
                         call.name, call.arguments, result, call_id=call.call_id
                     )

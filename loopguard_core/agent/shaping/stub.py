@@ -6,6 +6,7 @@ Source: agent specification, section 5, and quirks Q07, Q18 and Q21.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final
 
 from loopguard_core.agent.budget import byte_length
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
     from .policy import ShaperPolicy
 
-__all__ = ["stub_arguments", "stub_of", "stub_text"]
+__all__ = ["is_stub", "stub_arguments", "stub_of", "stub_text"]
 
 _LEAST_KEPT_BYTES: Final = 100
+_MARK: Final = re.compile(r"\[truncated event_id=[^\n]* len=\d+\]\n")
 
 
 def stub_text(entry_id: str, content: str, threshold: int) -> str | None:
@@ -42,6 +44,11 @@ def stub_text(entry_id: str, content: str, threshold: int) -> str | None:
     stub = f"[truncated event_id={entry_id} len={size}]\n{kept}{rest}"
     is_needless = threshold < _LEAST_KEPT_BYTES and byte_length(stub) >= size
     return None if is_needless else stub
+
+
+def is_stub(text: str) -> bool:
+    """Return True if *text* begins as `stub_text` does."""
+    return _MARK.match(text) is not None
 
 
 def stub_arguments(entry_id: str, arguments: str, threshold: int) -> str | None:
