@@ -18,6 +18,9 @@ __all__ = [
     "LoopguardError",
     "MissingEstimatorError",
     "checked",
+    "checked_callable",
+    "checked_flag",
+    "checked_methods",
     "missing_extra",
 ]
 
@@ -72,6 +75,47 @@ def checked(field: str, value: object, kind: type[_Kind]) -> _Kind:
     if not isinstance(value, kind):
         raise InvalidInputError(field, value, f"a {kind.__name__} or None")
     return value
+
+
+def checked_callable(field: str, value: object, *, optional: bool = False) -> None:
+    """Refuse what cannot be called, so that it fails where it is passed and not where it is used.
+
+    Args:
+        field: How the error names it.
+        value: What the caller passed.
+        optional: True if None is one too.
+
+    Raises:
+        InvalidInputError: *value* is something else.
+    """
+    if not (callable(value) or (optional and value is None)):
+        raise InvalidInputError(field, value, "a callable or None" if optional else "a callable")
+
+
+def checked_flag(field: str, value: object) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises:
+        InvalidInputError: *value* is something else.
+    """
+    if not isinstance(value, bool):
+        raise InvalidInputError(field, value, "True or False")
+
+
+def checked_methods(field: str, value: object, expected: str, *methods: str) -> None:
+    """Refuse what lacks a method of a protocol.
+
+    Args:
+        field: How the error names it.
+        value: What the caller passed.
+        expected: The protocol, as a noun phrase.
+        methods: What it has to have.
+
+    Raises:
+        InvalidInputError: *value* is None or a class, or has not all of *methods*.
+    """
+    if isinstance(value, type) or not all(callable(getattr(value, m, None)) for m in methods):
+        raise InvalidInputError(field, value, f"{expected}, with {', '.join(methods)}")
 
 
 def missing_extra(error: ImportError, *, package: str, extra: str) -> ImportError:

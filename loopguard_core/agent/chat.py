@@ -12,6 +12,8 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from loopguard_core.errors import InvalidInputError
+
 __all__ = [
     "ChatMessage",
     "ContentPart",
@@ -84,11 +86,24 @@ class ToolDefinition:
         name: What the model calls it by.
         description: What it does, for the model.
         parameters: A JSON schema of its arguments; None says nothing about them.
+
+    Raises:
+        InvalidInputError: A field cannot be used, by its name.
     """
 
     name: str
     description: str = ""
     parameters: Mapping[str, object] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no provider would take.
+
+        Raises:
+            InvalidInputError: A field cannot be used, by its name.
+        """
+        for name in ("name", "description"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidInputError(name, getattr(self, name), "a text")
 
     def wire(self) -> dict[str, object]:
         """Return the definition as the OpenAI protocol spells it."""

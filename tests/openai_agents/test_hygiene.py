@@ -12,7 +12,13 @@ from agents.testing import function_call
 from loopguard_core import InvalidInputError
 from loopguard_core.agent import ToolHygiene
 from loopguard_core.guard.guidance import without_guidance
-from loopguard_openai_agents import LoopGuardHooks, expanded_output, halted_by, prepare_tools
+from loopguard_openai_agents import (
+    LoopGuardHooks,
+    expanded_output,
+    guard_agent,
+    halted_by,
+    prepare_tools,
+)
 
 from .harness import (
     MODES,
@@ -119,6 +125,18 @@ def test_notes_of_the_guard_are_not_shown() -> None:
     assert json.loads(expanded_output(result)) == TABLE
     rows, _ = rows_tool()
     result = run(agent_of(script, *hooks.guard_tools([rows])))
+    assert json.loads(expanded_output(result)) == TABLE
+
+
+@pytest.mark.parametrize("is_guarded", [False, True])
+@pytest.mark.parametrize("ends", ["stop_on_first_tool", {"stop_at_tool_names": ["rows"]}])
+def test_a_result_that_ends_a_run_can_be_read(ends: Any, *, is_guarded: bool) -> None:
+    """The final output is what the model would read; `expanded_output` has what was returned."""
+    rows, _ = rows_tool()
+    script = [raw_call('{"table": "t"}'), *saying("Done.")]
+    agent = agent_of(script, *prepare_tools([rows]), tool_use_behavior=ends)
+    result = run(guard_agent(agent) if is_guarded else agent)
+    assert result.final_output == "[2]id,name\n1,a\n2,b"
     assert json.loads(expanded_output(result)) == TABLE
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -296,6 +298,25 @@ def test_oa15_reasoning_does_not_stay_without_the_call_it_led_to(mode: str) -> N
     kinds = [item.get("type", "message") for item in items]
     assert kinds[-2:] == ["function_call_output", "message"]
     assert kinds.count("reasoning") == kinds.count("function_call") == 2
+
+
+@pytest.mark.parametrize("hooked", [False, True])
+def test_oa16_an_agent_that_a_hand_off_makes_goes_with_its_run(*, hooked: bool) -> None:
+    """OA16: a guarded agent keeps nothing of what it handed off to."""
+    made: list[weakref.ref[Any]] = []
+
+    async def make(_context: Any, _arguments: str) -> Agent[Any]:
+        made.append(weakref.ref(specialist := agent_of(saying("Done."))))
+        return specialist
+
+    way = dataclasses.replace(handoff(Agent(name="specialist")), on_invoke_handoff=make)
+    script = [function_call("transfer_to_specialist", {}, call_id=f"h{n}") for n in range(5)]
+    agent = agent_of([[call] for call in script], handoffs=[way])
+    guarded = LoopGuardHooks().guard_agent(agent) if hooked else guard_agent(agent)
+    for _ in script:
+        assert run(guarded).final_output == "Done."
+    gc.collect()
+    assert [ref() for ref in made] == [None] * 5
 
 
 def test_oa16_two_runs_at_once_do_not_see_each_other_and_nothing_is_left() -> None:

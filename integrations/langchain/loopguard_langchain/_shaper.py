@@ -12,6 +12,7 @@ from typing_extensions import override
 from loopguard_core import InvalidInputError
 from loopguard_core.agent.budget import CharsByFour
 from loopguard_core.agent.thread_shaping import ThreadShaper
+from loopguard_core.errors import checked_callable, checked_flag
 
 from ._folds import ShapedState, asummary, summary_of
 from ._shaped_call import ShapedCall
@@ -83,6 +84,9 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
         super().__init__()
         if not (summarizer is None or isinstance(summarizer, Runnable) or callable(summarizer)):
             raise InvalidInputError("summarizer", summarizer, "a Runnable, a callable or None")
+        checked_callable("on_fold", on_fold, optional=True)
+        checked_callable("estimate", estimate)
+        checked_flag("transclude", transclude)
         self._shaper = ThreadShaper(policy, max_result_bytes=max_result_bytes, estimate=estimate)
         self._summarizer = summarizer
         self._transclude = transclude

@@ -16,12 +16,13 @@ from llama_index.core.storage.chat_store.loading import load_chat_store
 from pydantic import Field, field_serializer
 from typing_extensions import override
 
-from loopguard_core import Action, LoopDetected, LoopGuard, Verdict
+from loopguard_core import Action, InvalidInputError, LoopDetected, LoopGuard, Verdict
 from loopguard_core.thread import Trimmer
 
 from ._convert import NeutralThread
 from ._fitting import fitting
 from ._folding_memory import FoldingMemory
+from ._shaper import ContextShaper
 from ._state import keeper_in, load_state
 from ._tool_runs import store_underway
 from ._tools import guard_tools
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from llama_index.core.tools import BaseTool
 
     from loopguard_core.tokens import Estimator
-
-    from ._shaper import ContextShaper
 
 __all__ = ["LoopGuardMemory"]
 
@@ -130,6 +129,8 @@ class LoopGuardMemory(FoldingMemory):
         """
         if token_limit is None and llm is not None:
             token_limit = int(llm.metadata.context_window * DEFAULT_TOKEN_LIMIT_RATIO)
+        if not (shaper is None or isinstance(shaper, ContextShaper)):
+            raise InvalidInputError("shaper", shaper, "a ContextShaper or None")
         if token_limit is None and shaper is not None and shaper.policy.budget_tokens > 0:
             token_limit = shaper.policy.budget_tokens
         store = SimpleChatStore() if chat_store is None else chat_store

@@ -16,6 +16,7 @@ from loopguard_core.agent.arguments import refusal_in
 from loopguard_core.agent.result_cut import cut_result
 from loopguard_core.agent.tool_hygiene import ArgumentCheck, ToolHygiene
 from loopguard_core.agent.transclusion import Slots
+from loopguard_core.errors import InvalidInputError, checked, checked_flag
 
 from ._asking import refusal
 from ._shaped import text_in_place
@@ -65,10 +66,16 @@ def prepare_tools(
 
     Raises:
         ImportError: `validate_schema="strict"` without the extra `agent`.
-        InvalidInputError: It is strict, and the schema of a tool is none.
+        InvalidInputError: It is strict, and the schema of a tool is none; or an argument cannot be
+            used, by its name.
     """
-    hygiene = hygiene or ToolHygiene()
-    preparation = Preparation(hygiene, max_result_bytes, transclude, slots)
+    how = checked("hygiene", hygiene, ToolHygiene)
+    checked_flag("transclude", transclude)
+    if isinstance(max_result_bytes, bool) or not isinstance(max_result_bytes, int):
+        raise InvalidInputError("max_result_bytes", max_result_bytes, "a number of bytes")
+    if not (slots is None or isinstance(slots, Slots)):
+        raise InvalidInputError("slots", slots, "Slots or None")
+    preparation = Preparation(how, max_result_bytes, transclude, slots)
     return [_prepared(as_tool(tool), preparation) for tool in tools]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from typing import TYPE_CHECKING, Any, Final
 
 from agents import Agent, AgentHooks, Handoff, Model
@@ -49,15 +50,20 @@ class AgentGuard:
         self._runs = runs
         self._hooks = hooks
         self._all_models = all_models
-        self._copies: dict[int, tuple[Agent[Any], Agent[Any]]] = {}
+        # By the ids of agents, which cannot be hashed; what is kept of one goes with it, because a
+        # hand-off may make its agent anew for each run.
+        self._copies: dict[int, Agent[Any]] = {}
+        self._made: set[int] = set()
 
     def copy(self, agent: Agent[Any]) -> Agent[Any]:
         """Return the guarded copy of *agent*; an agent that is a copy already is its own."""
         if not isinstance(agent, Agent):
             raise InvalidInputError("agent", agent, "an Agent of the SDK")
+        if id(agent) in self._made:
+            return agent
         known = self._copies.get(id(agent))
         if known is not None:
-            return known[1]
+            return known
         changes: dict[str, Any] = {"tools": self._tools(agent.tools)}
         # A copy that an earlier guard made is guarded anew and not twice: as `last_agent` of a
         # guarded run it is what the next run of a conversation begins with.
@@ -70,8 +76,10 @@ class AgentGuard:
         if self._hooks is not None:
             changes["hooks"] = BesideHooks(self._hooks, changes["hooks"])
         copied = self._class(agent)(**_fields(agent) | changes)
-        self._copies[id(agent)] = (agent, copied)
-        self._copies[id(copied)] = (copied, copied)
+        self._copies[id(agent)] = copied
+        weakref.finalize(agent, self._copies.pop, id(agent), None).atexit = False
+        self._made.add(id(copied))
+        weakref.finalize(copied, self._made.discard, id(copied)).atexit = False
         copied.handoffs = [self._handoff(handoff) for handoff in agent.handoffs]
         return copied
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agents import ToolsToFinalOutputResult
 
-from loopguard_core import Action
+from loopguard_core import Action, InvalidInputError
 
 from ._halt import HaltText
 from ._items import call_in, is_hosted
@@ -35,15 +35,24 @@ ToolUseBehavior: TypeAlias = "str | StopAtTools | ToolsToFinalOutputFunction"
 """What an agent takes as its `tool_use_behavior`."""
 
 
+_BEHAVIORS: Final = ("run_llm_again", "stop_on_first_tool")
+
+
 class ToolsEnd:
     """Ends a run that the guard stops, and else does what the agent did.
 
     Args:
         runs: The runs under way.
         existing: The agent's own behaviour.
+
+    Raises:
+        InvalidInputError: *existing* is none.
     """
 
     def __init__(self, runs: RunTable, existing: ToolUseBehavior) -> None:
+        is_known = callable(existing) or isinstance(existing, Mapping) or existing in _BEHAVIORS
+        if not is_known:
+            raise InvalidInputError("existing", existing, "a tool_use_behavior of the SDK")
         self._runs = runs
         self._existing = existing
 

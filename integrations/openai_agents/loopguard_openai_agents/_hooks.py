@@ -12,10 +12,11 @@ from agents import RunHooks
 from typing_extensions import override
 
 from loopguard_core import Action, LoopGuard
-from loopguard_core.errors import checked
+from loopguard_core.errors import checked, checked_callable
 
 from ._agents import AgentGuard
 from ._ending import ToolsEnd
+from ._given import tools_in
 from ._halt import AgentLoopDetected
 from ._model import GuardedModel
 from ._returned import Returned
@@ -58,7 +59,8 @@ class LoopGuardHooks(RunHooks[Any]):
             it costs a look at the whole history.
 
     Raises:
-        InvalidInputError: *guard* is something else than a guard.
+        InvalidInputError: *guard* is something else than a guard, or *estimate* or *pinned* cannot
+            be called.
         pydantic.ValidationError: *max_tokens* cannot be used.
     """
 
@@ -72,6 +74,8 @@ class LoopGuardHooks(RunHooks[Any]):
     ) -> None:
         super().__init__()
         self.guard = checked("guard", guard, LoopGuard)
+        checked_callable("estimate", estimate, optional=True)
+        checked_callable("pinned", pinned, optional=True)
         self.runs = RunTable(self.guard)
         """The runs under way; what is kept of a run goes with its result."""
         self._models_are_guarded = False
@@ -125,7 +129,7 @@ class LoopGuardHooks(RunHooks[Any]):
         A copy refuses blocked calls. In a run without these hooks it also tells the model, behind
         its results, that nothing new is coming back; it cannot end such a run.
         """
-        return [guarded_tool(tool, self.runs) for tool in tools]
+        return [guarded_tool(tool, self.runs) for tool in tools_in(tools)]
 
     def guard_model(self, model: Model) -> GuardedModel:
         """Return *model* guarded for runs with these hooks; use them with guarded models only."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Self
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 from agents import (
     FunctionTool,
@@ -18,12 +19,13 @@ from loopguard_core.agent import Slots, ToolDefinition, ToolHygiene
 from loopguard_core.errors import checked
 from loopguard_core.guard.guidance import without_guidance
 
+from ._given import tools_in
 from ._items import content_of, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agents import RunResultBase, Tool
+    from agents import RunItem, RunResultBase, Tool
     from agents.tool_context import ToolContext
 
 __all__ = ["EncodedResult", "expanded_output", "prepare_tools"]
@@ -62,6 +64,9 @@ def prepare_tools(tools: Iterable[Tool], *, hygiene: ToolHygiene | None = None) 
     order. What a tool with an `output_json_schema` returns is data, and not encoded. Tools that are
     no function tools come back as they are.
 
+    A result that ends a run is encoded like any other: `expanded_output` gives what the tool
+    returned, and a `tool_use_behavior` of your own finds it as `raw` of the result's text.
+
     Args:
         tools: They are not changed.
         hygiene: What is checked and how results are written; None is `ToolHygiene()`.
@@ -70,15 +75,16 @@ def prepare_tools(tools: Iterable[Tool], *, hygiene: ToolHygiene | None = None) 
         InvalidInputError: *hygiene* is something else.
     """
     how = checked("hygiene", hygiene, ToolHygiene)
-    return [_prepared(tool, how) if isinstance(tool, FunctionTool) else tool for tool in tools]
+    return [_prepared(t, how) if isinstance(t, FunctionTool) else t for t in tools_in(tools)]
 
 
 def expanded_output(result: RunResultBase) -> Any:  # noqa: ANN401 - the SDK's own type
-    """Return the final output with the placeholders of `transclude=True` replaced.
+    """Return the final output as a reader wants it: placeholders replaced, nothing encoded.
 
-    They stand for what the tools of this run returned, before it was encoded or cut, as a text.
-    Session and items keep them. After a run was saved and resumed, results from before are those that the
-    model read.
+    The placeholders of `transclude=True` stand for what the tools of this run returned, before it
+    was encoded or cut, as a text. Session and items keep them. Where a tool ends the run, as with
+    `stop_on_first_tool`, its result comes as the tool returned it. After a run was saved and
+    resumed, results from before are those that the model read.
 
     Args:
         result: Of a run; an output that is no text comes back as it is.
@@ -86,11 +92,18 @@ def expanded_output(result: RunResultBase) -> Any:  # noqa: ANN401 - the SDK's o
     output = result.final_output
     if not isinstance(output, str):
         return output
+    for item in takewhile(_is_answer, reversed(result.new_items)):  # a tool ended the run
+        if isinstance(item.output, EncodedResult) and item.output == output:
+            return item.output.raw
     slots = Slots()
     for item in result.new_items:
         if isinstance(item, ToolCallOutputItem):
             slots.capture(_returned(item))
     return slots.expand(output)
+
+
+def _is_answer(item: RunItem) -> TypeGuard[ToolCallOutputItem]:
+    return isinstance(item, ToolCallOutputItem)
 
 
 def _returned(item: ToolCallOutputItem) -> str:

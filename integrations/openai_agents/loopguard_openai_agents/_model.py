@@ -73,6 +73,8 @@ class GuardedModel(Model):
     ) -> None:
         if not isinstance(model, Model):
             raise InvalidInputError("model", model, "a Model of the SDK")
+        if not (runs is None or isinstance(runs, RunTable)):
+            raise InvalidInputError("runs", runs, "the runs of LoopGuardHooks or None")
         self._model = model
         self._runs = RunTable(checked("guard", guard, LoopGuard)) if runs is None else runs
 

@@ -14,7 +14,7 @@ from agents import Agent, Model, ModelProvider, RunConfig, Runner, RunState
 from agents.run_config import CallModelData, ModelInputData
 from typing_extensions import override
 
-from loopguard_core.errors import InvalidInputError
+from loopguard_core.errors import InvalidInputError, checked
 
 from ._agents import AgentGuard
 from ._hooks import LoopGuardHooks
@@ -79,7 +79,7 @@ async def guarded_run(
     Raises:
         AgentLoopDetected: The policy says `on_halt="raise"`, or the agent's output type is not
             text and its model's last answer is no value of it.
-        InvalidInputError: *input* is a saved run, or *agent* or *guard* something else.
+        InvalidInputError: *input* is a saved run, or another argument cannot be used.
     """
     agent, run_config = _guarded(agent, input, guard, max_tokens, run_config)
     return await Runner.run(agent, input, run_config=run_config, **options)
@@ -123,7 +123,7 @@ def _guarded(
     if isinstance(given, RunState):
         raise InvalidInputError("input", given, "text or items; resume with guard_agent and Runner")
     hooks = LoopGuardHooks(guard=guard, max_tokens=max_tokens)
-    config = run_config or RunConfig()
+    config = checked("run_config", run_config, RunConfig)
     changes: dict[str, Any] = {
         "model_provider": _GuardedProvider(config.model_provider, hooks.guard_model)
     }

@@ -43,7 +43,7 @@ class TrimmedSession(WrappedSession):
 
     Raises:
         pydantic.ValidationError: *max_tokens* cannot be used.
-        InvalidInputError: *session* is none.
+        InvalidInputError: *session* is none, or *estimate* or *pinned* cannot be called.
     """
 
     def __init__(

@@ -12,6 +12,7 @@ from loopguard_core import InvalidInputError
 from loopguard_core.agent.budget import CharsByFour
 from loopguard_core.agent.thread_shaping import ThreadShaper
 from loopguard_core.agent.transclusion import with_slot_note
+from loopguard_core.errors import checked_callable, checked_flag
 from loopguard_core.tokens import written
 
 from ._folding import Folding
@@ -78,6 +79,9 @@ class ContextShaper:
     ) -> None:
         if not (summarizer is None or isinstance(summarizer, Model) or callable(summarizer)):
             raise InvalidInputError("summarizer", summarizer, "a Model, a callable or None")
+        checked_callable("on_fold", on_fold, optional=True)
+        checked_callable("estimate", estimate)
+        checked_flag("transclude", transclude)
         self.folding = Folding(
             ThreadShaper(policy, max_result_bytes=max_result_bytes, estimate=estimate),
             summarizer,

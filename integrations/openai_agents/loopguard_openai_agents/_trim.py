@@ -15,6 +15,7 @@ from agents import FunctionTool
 from agents.run_config import CallModelData, ModelInputData
 
 from loopguard_core import Message
+from loopguard_core.errors import checked_callable
 from loopguard_core.message import activity_of
 from loopguard_core.thread import Trimmer
 from loopguard_core.tokens import default_estimator, written
@@ -45,6 +46,7 @@ class InputTrimmer:
 
     Raises:
         pydantic.ValidationError: *max_tokens* cannot be used.
+        InvalidInputError: *estimate* or *pinned* cannot be called.
     """
 
     def __init__(
@@ -54,6 +56,8 @@ class InputTrimmer:
         estimate: Estimator | None = None,
         pinned: Callable[[TResponseInputItem], bool] | None = None,
     ) -> None:
+        checked_callable("estimate", estimate, optional=True)
+        checked_callable("pinned", pinned, optional=True)
         self._estimate = estimate or default_estimator()
         self._trimmer = Trimmer(max_tokens=max_tokens, estimate=self._estimate)
         self._pinned = pinned

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from loopguard_core.agent.notices import notice
+from loopguard_core.errors import checked, checked_callable, checked_methods
 
 from .options import FinderOptions
 from .pointer import pointer_text
@@ -68,9 +69,14 @@ class FinderPreparer:
         now: Callable[[], int] = time.time_ns,
         on_error: Callable[[str, Exception], None] | None = None,
     ) -> None:
+        checked_methods("store", store, "a Store", "context", "append")
+        checked_methods("finder", finder, "a DocFinder", "find")
+        checked_callable("render", render)
+        checked_callable("now", now)
+        checked_callable("on_error", on_error, optional=True)
         self._store = store
         self._finder = finder
-        self._options = options or FinderOptions()
+        self._options = checked("options", options, FinderOptions)
         self._render = render
         self._now = now
         self._on_error = on_error

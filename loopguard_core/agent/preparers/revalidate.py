@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from loopguard_core.errors import checked_callable, checked_methods
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -47,6 +49,9 @@ class MCPPreparer:
         *,
         on_error: Callable[[NoticeKey, Exception], None] | None = None,
     ) -> None:
+        checked_methods("store", store, "a RevalidateStore", "pending_notices", "clear_notice")
+        checked_methods("revalidator", revalidator, "a Revalidator", "truth")
+        checked_callable("on_error", on_error, optional=True)
         self._store = store
         self._revalidator = revalidator
         self._on_error = on_error

@@ -10,7 +10,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote
 
-from loopguard_core.errors import checked, missing_extra
+from loopguard_core.errors import InvalidInputError, checked, missing_extra
 
 from .config import OpenAIRunnerConfig
 from .decoder import StreamDecoder
@@ -63,6 +63,9 @@ class OpenAIRunner:
         client: AsyncOpenAI | None = None,
         config: OpenAIRunnerConfig | None = None,
     ) -> None:
+        given: object = model
+        if not isinstance(given, str) or not given:
+            raise InvalidInputError("model", given, "the name of a model")
         self._model = model
         self._config = checked("config", config, OpenAIRunnerConfig)
         try:

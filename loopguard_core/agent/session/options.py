@@ -159,6 +159,9 @@ class SessionOptions:
             if not tool.name or tool.name in names:
                 raise InvalidInputError(f"{where}.name", tool.name, "a name of its own")
             names.add(tool.name)
+            parameters: object = tool.parameters
+            if not (parameters is None or isinstance(parameters, Mapping)):
+                raise InvalidInputError(f"{where}.parameters", parameters, "a JSON schema or None")
         if self.tools and self.dispatch is None:
             raise InvalidInputError("dispatch", None, "a function that runs the tools")
         forced = self.forced_terminal_tool

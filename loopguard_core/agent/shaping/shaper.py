@@ -22,7 +22,7 @@ from loopguard_core.agent.entries import (
     new_id,
 )
 from loopguard_core.agent.tracing import span
-from loopguard_core.errors import InvalidInputError
+from loopguard_core.errors import InvalidInputError, checked_callable, checked_methods
 
 from .errors import EmptySummaryError, FoldError, NotConvergedError
 from .idle_folds import SessionFolds
@@ -84,8 +84,10 @@ class Shaper:
         tracer: Tracer | None = None,
         span_prefix: str = "agent",
     ) -> None:
+        checked_methods("store", store, "a Store", "context", "compact")
         if not isinstance(policy, ShaperPolicy):
             raise InvalidInputError("policy", policy, "a ShaperPolicy")
+        checked_callable("estimate", estimate)
         self._store = store
         self._summarize = _summarize_with(summarizer)
         self._policy = policy

@@ -52,6 +52,8 @@ class SqliteStore:
         given: object = path
         if not isinstance(given, str | os.PathLike) or not os.fspath(given):
             raise InvalidInputError("path", path, "the name of a file, or `:memory:`")
+        if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float):
+            raise InvalidInputError("timeout_s", timeout_s, "seconds")
         self._connection = open_database(path, timeout_s)
         self._lock = threading.Lock()
         self._decoded = DecodedEntries()

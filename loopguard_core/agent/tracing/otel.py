@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from loopguard_core.errors import missing_extra
+from loopguard_core.errors import checked_methods, missing_extra
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -32,7 +32,9 @@ class OpenTelemetryTracer:
         except ImportError as error:
             raise missing_extra(error, package="opentelemetry", extra="otel") from error
         self._span = OpenTelemetrySpan
-        self._tracer = tracer or default_tracer()
+        if tracer is not None:
+            checked_methods("tracer", tracer, "an OpenTelemetry tracer", "start_span")
+        self._tracer = default_tracer() if tracer is None else tracer
 
     def start(self, name: str) -> OpenTelemetrySpan:
         """Start a span below the current one; it is current until it ends."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopguard_core.errors import checked_callable, checked_methods
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
@@ -22,8 +24,10 @@ def validating_dispatcher(inner: ToolDispatcher, validator: Validator | None) ->
         inner: Runs what is valid; a coroutine function or a plain one.
         validator: Checks; None returns *inner* itself.
     """
+    checked_callable("inner", inner)
     if validator is None:
         return inner
+    checked_methods("validator", validator, "a Validator", "validate_args")
 
     def dispatch(call: ToolCall) -> Awaitable[str] | str:
         reason = validator.validate_args(call.name, call.arguments)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopguard_core.agent.chat import ToolDefinition
 from loopguard_core.agent.json_text import read_json
-from loopguard_core.errors import missing_extra
+from loopguard_core.errors import InvalidInputError, missing_extra
 
 from .read import NotAnObjectError, read_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from loopguard_core.agent.chat import ToolDefinition
 
 __all__ = ["StrictSchemaValidator"]
 
@@ -30,7 +30,7 @@ class StrictSchemaValidator:
 
     Raises:
         ImportError: `jsonschema` is missing; the text names the extra.
-        InvalidInputError: The parameters of a tool are no valid schema.
+        InvalidInputError: The parameters of a tool are no valid schema, or it is no tool.
     """
 
     def __init__(self, tools: Iterable[ToolDefinition]) -> None:
@@ -38,6 +38,10 @@ class StrictSchemaValidator:
             from .compiled import CompiledSchema  # noqa: PLC0415
         except ImportError as error:
             raise missing_extra(error, package="jsonschema", extra="agent") from error
+        tools = list(tools)
+        for at, tool in enumerate(tools):
+            if not isinstance(tool, ToolDefinition):
+                raise InvalidInputError(f"tools[{at}]", tool, "a ToolDefinition")
         self._schemas = {
             tool.name: CompiledSchema(tool.parameters, field=f"tools[{at}].parameters")
             for at, tool in enumerate(tools)
