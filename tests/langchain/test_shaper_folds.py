@@ -153,25 +153,50 @@ async def test_two_runs_fold_by_themselves() -> None:
         assert record["summary"] == name
 
 
-def test_folds_that_free_nothing_end(caplog: pytest.LogCaptureFixture) -> None:
-    """After three in a row none is tried; that the thread is too long is said once."""
+def test_folds_that_free_nothing_end() -> None:
+    """After three in a row none is tried."""
     asked: list[str] = []
 
     def verbose(prompt: str) -> str:
         asked.append(prompt)
-        return "s" * 3_200
+        return "s" * 3_900
 
+    # its target is less than the longest summary that is allowed
+    policy = SMALL.model_copy(update={"budget_tokens": 4_000, "lod_headroom_tokens": 3_200})
     some = agent(
         ScriptedModel(script=[reply("ok")]),
-        ContextShaper(policy=SMALL, summarizer=verbose),
+        ContextShaper(policy=policy, summarizer=verbose),
         checkpointer=InMemorySaver(),
     )
-    with caplog.at_level(logging.WARNING, "loopguard"):
-        for turn in range(8):
-            text = "and then? " * 8
-            finish(some, person(text if turn else "r" * 3_000), thread())
+    for turn in range(8):
+        finish(some, person("and then? " * 8 if turn else "r" * 4_000), thread())
     assert len(asked) == 3
-    assert len(caplog.records) == 1
+
+
+def test_a_summariser_that_is_down_is_left_alone() -> None:
+    """After three failures in a row it is asked once in seventeen calls."""
+    asked: list[str] = []
+
+    def fail(prompt: str) -> str:
+        asked.append(prompt)
+        raise OSError("unreachable")
+
+    shaper = ContextShaper(policy=SMALL, summarizer=fail)
+    some = agent(ScriptedModel(script=[reply("ok")]), shaper)
+    for _ in range(40):
+        end = finish(some, {"messages": [*rounds(5), HumanMessage("now")]})
+        assert end["messages"][-1].text == "ok"
+    assert len(asked) == 5
+
+
+def test_a_summary_that_runs_away_is_cut() -> None:
+    """In what is stored, and in what is recorded."""
+    records: list[Any] = []
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda _: "s" * 90_000, on_fold=records.append)
+    some = agent(ScriptedModel(script=[reply("ok")]), shaper)
+    end = finish(some, {"messages": [*rounds(5), HumanMessage("now")]})
+    assert sum(len(message.text) for message in end["messages"]) < 4 * SMALL.budget_tokens
+    assert len(records[0].summary) < 2 * SMALL.budget_tokens
 
 
 def test_without_a_summariser_nothing_is_folded(caplog: pytest.LogCaptureFixture) -> None:

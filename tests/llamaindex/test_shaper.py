@@ -470,16 +470,41 @@ async def test_without_a_summariser_it_never_folds_and_says_so_once(
     assert "no summarizer" in warnings(caplog)[0]
 
 
+async def test_a_summariser_that_is_down_is_left_alone() -> None:
+    """After three failures in a row it is asked once in seventeen readings."""
+    asked = list[str]()
+
+    def fail(prompt: str) -> str:
+        asked.append(prompt)
+        raise OSError("unreachable")
+
+    kept = memory(shaper(50, summarizer=fail))
+    kept.put_messages(talk(9))
+    for turn in range(40):
+        assert await kept.aget() if turn % 2 else kept.get()
+    assert len(asked) == 5
+
+
+async def test_a_summary_that_runs_away_is_cut() -> None:
+    """In what is stored, and in what is recorded."""
+    kept = memory(shaper(600, summarizer=lambda _: "s" * 90_000))
+    kept.put_messages(talk(60))
+    assert sum(len(message.content or "") for message in await kept.aget()) < 4 * 600
+    assert len(kept.folds[0].summary) < 2 * 600
+
+
 async def test_folds_that_free_nothing_rest(caplog: pytest.LogCaptureFixture) -> None:
     """After the third in a row none is made until there is more to fold; that is said once."""
     summaries = list[str]()
 
     def repeat(prompt: str) -> str:
         summaries.append(prompt)
-        return prompt
+        return "s" * 3_900
 
-    kept = memory(shaper(50, summarizer=repeat))
-    kept.put_messages(talk(3))
+    # its target is less than the longest summary that is allowed
+    limits = policy(budget_tokens=4_000, lod_headroom_tokens=3_200, lod_truncate_above_chars=0)
+    kept = memory(ContextShaper(policy=limits, summarizer=repeat))
+    kept.put_messages([user("s" * 3_900), *talk(3)])
     for _ in range(6):
         await kept.aput_messages(talk(1))
         await kept.aget()

@@ -14,7 +14,7 @@ from loopguard_openai_agents import ContextShaper, ShapedSession
 
 from .driver import assert_valid
 from .harness import agent_of, calling, saying, search_tool
-from .test_shaping import NOW, POLICY, SMALL, config, rounds
+from .test_shaping import IDLE, NOW, POLICY, SMALL, config, rounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +150,7 @@ async def test_what_openai_keeps_is_not_rewritten() -> None:
 async def test_folds_that_free_nothing_rest() -> None:
     """Also where each of them was stored: the wrapper knows of the earlier ones."""
     asked: list[str] = []
-    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: asked.append(p) or "s" * 4_000)
+    shaper = ContextShaper(policy=IDLE, summarizer=lambda p: asked.append(p) or "s" * 1_100)
     stored = await stored_in(SQLiteSession("s"), rounds(5))
     session = ShapedSession(stored, shaper=shaper)
     for number in range(8):

@@ -36,6 +36,8 @@ POLICY = ShaperPolicy(
     lod_truncate_above_chars=400,
 )
 SMALL = POLICY.model_copy(update={"lod_truncate_above_chars": 0, "budget_tokens": 600})
+# Its target is less than the longest summary that is allowed.
+IDLE = SMALL.model_copy(update={"lod_headroom_tokens": 400})
 
 
 def rounds(count: int, size: int = 600) -> list[Any]:
@@ -292,16 +294,46 @@ async def test_the_folds_that_are_kept_are_those_in_use(monkeypatch: pytest.Monk
     assert len(asked) == 4
 
 
-async def test_folds_that_free_nothing_rest(caplog: pytest.LogCaptureFixture) -> None:
-    """After three in a row no more summaries are asked for in that thread, which is said once."""
+async def test_folds_that_free_nothing_rest() -> None:
+    """After three in a row no more summaries are asked for in that thread."""
     asked: list[str] = []
-    shaper = ContextShaper(policy=SMALL, summarizer=lambda p: asked.append(p) or "s" * 4_000)
+    shaper = ContextShaper(policy=IDLE, summarizer=lambda p: asked.append(p) or "s" * 1_100)
     items = [*rounds(5), NOW]
-    with caplog.at_level(logging.WARNING, "loopguard"):
-        for number in range(8):
-            items = [*items, {"type": "message", "role": "assistant", "content": f"{number}"}]
-            await shaper.shaped(items)
+    for number in range(8):
+        items = [*items, {"type": "message", "role": "assistant", "content": f"{number}"}]
+        await shaper.shaped(items)
     assert 1 < len(asked) < 8
+
+
+async def test_a_summariser_that_is_down_is_left_alone() -> None:
+    """After three failures in a row it is asked once in seventeen calls."""
+    asked: list[str] = []
+
+    def fail(prompt: str) -> str:
+        asked.append(prompt)
+        raise OSError("unreachable")
+
+    shaper = ContextShaper(policy=SMALL, summarizer=fail)
+    for _ in range(40):
+        assert await shaper.shaped([*rounds(5), NOW])
+    assert len(asked) == 5
+
+
+async def test_a_summary_that_runs_away_is_cut() -> None:
+    """In what is sent, and in what is recorded."""
+    records: list[Any] = []
+    shaper = ContextShaper(policy=SMALL, summarizer=lambda _: "s" * 90_000, on_fold=records.append)
+    sent: list[Any] = await shaper.shaped([*rounds(5), NOW])
+    assert sum(len(str(item.get("content"))) for item in sent) < 4 * SMALL.budget_tokens
+    assert len(records[0].summary) < 2 * SMALL.budget_tokens
+
+
+def test_a_budget_that_cannot_be_kept_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """What a person says is never cut, and the model is asked all the same."""
+    shaper = ContextShaper(policy=SMALL)
+    with caplog.at_level(logging.WARNING, "loopguard"):
+        for _ in range(3):
+            shaped(shaper, [{"role": "user", "content": "w" * 9_000}])
     assert len([record for record in caplog.records if "cannot be brought" in record.message]) == 1
 
 

@@ -69,14 +69,16 @@ class ShapedCall:
         """Return what a summariser is to be asked; empty where nothing is to be folded."""
         return self._shaper.summary_prompt(self._thread, self._shape) if self._shape.fold else ""
 
-    def fold(self, summary: str) -> None:
+    def fold(self, summary: str) -> bool:
         """Put a summary in the place of what is folded, here and in the state.
 
-        An empty summary is none: nothing is folded then.
+        Returns:
+            False for an empty summary, which is none: nothing is folded then.
         """
-        if not summary.strip():
+        summary = self._shaper.bounded_summary(summary)
+        if not summary:
             _LOGGER.warning("a thread was not folded: its summary is empty")
-            return
+            return False
         fold, before = natives_of(self._thread, self._shape), self._shape.tokens
         stored = {message.id for message in self._request.state["messages"]}
         # Other middleware may show messages that are not in the state.
@@ -99,6 +101,7 @@ class ShapedCall:
         self._records.append(record)
         if self._on_fold is not None:
             self._on_fold(record)
+        return True
 
     def request(self) -> ModelRequest[Any]:
         """Return the request as it is sent."""

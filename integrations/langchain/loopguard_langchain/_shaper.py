@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from loopguard_core import InvalidInputError
 from loopguard_core.agent.budget import CharsByFour
-from loopguard_core.agent.thread_shaping import ThreadShaper
+from loopguard_core.agent.thread_shaping import SummaryBreaker, ThreadShaper
 from loopguard_core.errors import checked_callable, checked_flag
 
 from ._folds import ShapedState, asummary, summary_of
@@ -89,6 +89,7 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
         checked_flag("transclude", transclude)
         self._shaper = ThreadShaper(policy, max_result_bytes=max_result_bytes, estimate=estimate)
         self._summarizer = summarizer
+        self._breaker = SummaryBreaker()
         self._transclude = transclude
         self._on_fold = on_fold
         self._estimate = estimate
@@ -104,13 +105,19 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Show the model what fits."""
         call = self._call(request)
-        if self._summarizer is not None and (prompt := call.prompt()):
+        if (
+            self._summarizer is not None
+            and (prompt := call.prompt())
+            and self._breaker.lets_through()
+        ):
+            is_folded = False
             try:
-                call.fold(summary_of(self._summarizer, prompt))
+                is_folded = call.fold(summary_of(self._summarizer, prompt))
             except InvalidInputError:
                 raise
             except Exception:  # a model raises what it likes, and the call can be made without it
                 _LOGGER.exception("a thread was not folded")
+            self._breaker.note(failed=not is_folded)
         return call.response(handler(call.request()))
 
     @override
@@ -121,11 +128,17 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Show the model what fits."""
         call = self._call(request)
-        if self._summarizer is not None and (prompt := call.prompt()):
+        if (
+            self._summarizer is not None
+            and (prompt := call.prompt())
+            and self._breaker.lets_through()
+        ):
+            is_folded = False
             try:
-                call.fold(await asummary(self._summarizer, prompt))
-            except Exception:  # as above
+                is_folded = call.fold(await asummary(self._summarizer, prompt))
+            except Exception:  # a model raises what it likes, and the call can be made without it
                 _LOGGER.exception("a thread was not folded")
+            self._breaker.note(failed=not is_folded)
         return call.response(await handler(call.request()))
 
     def _call(self, request: ModelRequest[Any]) -> ShapedCall:

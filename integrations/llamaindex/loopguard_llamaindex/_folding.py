@@ -78,6 +78,7 @@ class PlannedFold:
         known = len(self.messages)
         if list(current[:known]) != list(self.messages):
             return None
+        summary = self.shaper.thread_shaper.bounded_summary(summary)
         text = self.shaper.thread_shaper.summary_text(summary)
         marked = ChatMessage(
             role=MessageRole.USER, content=text, additional_kwargs={COMPACTED: True}
@@ -100,30 +101,51 @@ class PlannedFold:
 
 async def summarized(fold: PlannedFold) -> str:
     """Return the summary; empty if it failed, which is logged: a history is read all the same."""
-    summarizer = fold.shaper.summarizer
+    breaker = fold.shaper.breaker
+    if not breaker.lets_through():
+        return ""
     try:
-        if isinstance(summarizer, LLM):
-            return _checked((await summarizer.achat(_asked(fold.prompt))).message.content)
-        answer = _called(summarizer, fold.prompt)
-        return _checked(await answer if inspect.isawaitable(answer) else answer)
+        summary = await _answered(fold)
     except Exception as error:  # noqa: BLE001 - a model raises what it likes
-        return _failed(error)
+        summary = _failed(error)
+    breaker.note(failed=not summary)
+    return summary
 
 
 def summarized_now(fold: PlannedFold) -> str:
     """Do what `summarized` does; empty also where the summariser has to be awaited."""
-    summarizer = fold.shaper.summarizer
+    breaker = fold.shaper.breaker
+    if not breaker.lets_through():
+        return ""
     try:
-        if isinstance(summarizer, LLM):
-            return _checked(summarizer.chat(_asked(fold.prompt)).message.content)
-        answer = _called(summarizer, fold.prompt)
-        if not inspect.isawaitable(answer):
-            return _checked(answer)
+        summary = _answered_now(fold)
     except Exception as error:  # noqa: BLE001 - a model raises what it likes
-        return _failed(error)
+        summary = _failed(error)
+    if summary is None:
+        return ""
+    breaker.note(failed=not summary)
+    return summary
+
+
+async def _answered(fold: PlannedFold) -> str:
+    summarizer = fold.shaper.summarizer
+    if isinstance(summarizer, LLM):
+        return _checked((await summarizer.achat(_asked(fold.prompt))).message.content)
+    answer = _called(summarizer, fold.prompt)
+    return _checked(await answer if inspect.isawaitable(answer) else answer)
+
+
+def _answered_now(fold: PlannedFold) -> str | None:
+    """Return the summary; None where it would have to be awaited."""
+    summarizer = fold.shaper.summarizer
+    if isinstance(summarizer, LLM):
+        return _checked(summarizer.chat(_asked(fold.prompt)).message.content)
+    answer = _called(summarizer, fold.prompt)
+    if not inspect.isawaitable(answer):
+        return _checked(answer)
     if inspect.iscoroutine(answer):
         answer.close()  # it has not begun; the next `aget` folds
-    return ""
+    return None
 
 
 def _called(

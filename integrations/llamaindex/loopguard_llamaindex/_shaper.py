@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from typing_extensions import override
 
 from loopguard_core.agent import CharsByFour, ShaperPolicy
-from loopguard_core.agent.thread_shaping import FoldRecord, ThreadShaper
+from loopguard_core.agent.thread_shaping import FoldRecord, SummaryBreaker, ThreadShaper
 
 from ._convert import NeutralThread
 from ._shaped import shaped_natives
@@ -65,6 +65,7 @@ class ContextShaper(BaseModel):
     on_fold: Callable[[FoldRecord], object] | None = None
     estimate: Callable[[str], int] = CharsByFour.estimate
     _thread_shaper: ThreadShaper = PrivateAttr()
+    _breaker: SummaryBreaker = PrivateAttr(default_factory=SummaryBreaker)
 
     @override
     def model_post_init(self, context: Any, /) -> None:
@@ -77,6 +78,11 @@ class ContextShaper(BaseModel):
     def thread_shaper(self) -> ThreadShaper:
         """What decides."""
         return self._thread_shaper
+
+    @property
+    def breaker(self) -> SummaryBreaker:
+        """What leaves a failing summariser alone."""
+        return self._breaker
 
     def sent(self, messages: Sequence[ChatMessage], *, beside_tokens: int = 0) -> list[ChatMessage]:
         """Return what is sent of *messages*: the very objects, but for those that are shortened.

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Final
 from agents import TResponseInputItem
 
 from loopguard_core import Message
-from loopguard_core.agent.thread_shaping import FoldRecord, ThreadShape, ThreadShaper
+from loopguard_core.agent.thread_shaping import (
+    FoldRecord,
+    SummaryBreaker,
+    ThreadShape,
+    ThreadShaper,
+)
 
 from ._folds import Fold, KnownFolds, summary_of
 from ._shaping import folded, neutral, sent_items
@@ -64,6 +69,7 @@ class Folding:
         self._summarizer = summarizer
         self._on_fold = on_fold
         self._known = KnownFolds()
+        self._breaker = SummaryBreaker()
 
     async def of(
         self,
@@ -115,14 +121,19 @@ class Folding:
 
     async def _summary(self, thread: FoldedThread) -> str:
         """Return what is to stand for the fold of *thread*; empty if nothing is folded."""
-        if not thread.shape.fold or self._summarizer is None:
+        if not thread.shape.fold or self._summarizer is None or not self._breaker.lets_through():
             return ""
+        summary = await self._asked(thread, self._summarizer)
+        self._breaker.note(failed=not summary)
+        return summary
+
+    async def _asked(self, thread: FoldedThread, summarizer: Summarizer) -> str:
         prompt = self._shaper.summary_prompt(thread.messages, thread.shape)
         try:
-            summary = await summary_of(self._summarizer, prompt)
+            summary = await summary_of(summarizer, prompt)
         except Exception:  # a model raises what it likes, and the call can be made without it
             _LOGGER.exception("a thread was not folded")
             return ""
         if not summary:
             _LOGGER.warning("a thread was not folded: its summary is empty")
-        return summary
+        return self._shaper.bounded_summary(summary)

@@ -17,7 +17,7 @@ from loopguard_core.guard.guidance import append_guidance, unexecuted_text
 from loopguard_core.guard.verdict import ALLOWED, Action, Verdict
 
 from .awaiting import settled
-from .notices import ABORTED, NO_TOOLS, error_result
+from .notices import ABORTED, NO_TOOLS, error_result, unknown_tool
 from .watching import Halted
 
 if TYPE_CHECKING:
@@ -164,12 +164,11 @@ class ToolRunner:
         """
         if await self._is_blocked(planned):
             return _Answer(planned.verdict.guidance, is_error=True)
-        if planned.refusal:
-            return _Answer(planned.refusal, is_error=True)
-        if self._options.dispatch is None:
-            return _Answer(NO_TOOLS, is_error=True)
+        dispatch, refusal = self._options.dispatch, self._refusal(planned)
+        if refusal or dispatch is None:
+            return _Answer(refusal or NO_TOOLS, is_error=True)
         try:
-            return _Answer(await run_tool(self._options.dispatch, planned.call))
+            return _Answer(await run_tool(dispatch, planned.call))
         except AbortTurn:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is an answer
@@ -177,6 +176,13 @@ class ToolRunner:
             if signal is not None:
                 return _Answer(signal.result, closed=True)
             return _Answer(error_result(error), is_error=True)
+
+    def _refusal(self, planned: _Planned) -> str:
+        """Return why a call cannot be run; empty if it can."""
+        name, offered = planned.call.name, [tool.name for tool in self._options.tools]
+        if planned.refusal or not offered or name in offered:
+            return planned.refusal
+        return unknown_tool(name, offered)
 
     async def _is_blocked(self, planned: _Planned) -> bool:
         """Return True if the guard blocks the call and nobody allows it."""

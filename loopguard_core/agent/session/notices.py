@@ -23,6 +23,7 @@ __all__ = [
     "malformed_call_notice",
     "repetition_notice",
     "tool_loop_notice",
+    "unknown_tool",
 ]
 
 REPETITION: Final = "repetition"
@@ -37,8 +38,20 @@ MALFORMED_CALL: Final = "malformed_call"
 NO_TOOLS: Final = "ERROR: there are no tools here. This call was NOT executed."
 """Answers a call in a session without a dispatcher."""
 
+_LISTED_TOOLS: Final = 40
+_NAME_CHARS: Final = 80
+
 ABORTED: Final = "ERROR: this call was NOT executed, because the turn was aborted."
 """Answers the calls behind one that aborted the turn."""
+
+
+def unknown_tool(name: str, tools: Sequence[str]) -> str:
+    """Answer a call of a tool that the model was not offered."""
+    listed = ", ".join([*tools[:_LISTED_TOOLS], *(["..."] if len(tools) > _LISTED_TOOLS else [])])
+    return (
+        f"ERROR: there is no tool {name[:_NAME_CHARS]!r}. This call was NOT executed. "
+        f"The tools are: {listed}."
+    )
 
 
 def repetition_notice(repeated: str) -> str:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 from loopguard_core.agent.chat import ChatMessage
 from loopguard_core.agent.entries import in_order
 from loopguard_core.agent.errors import MaxTurnsError, TurnError, TurnStoppedError
-from loopguard_core.agent.shaping import reporting_compactions
+from loopguard_core.agent.shaping import reporting_compactions, sending_beside
 from loopguard_core.agent.tracing import span
 from loopguard_core.guard.guidance import answer_instruction, halt_text
+from loopguard_core.tokens import written
 
 from .awaiting import settled
 from .chat_reader import ChatReader
@@ -55,6 +56,9 @@ class Turn:
         self._build = build
         self._state = state
         self._system = system_text(options)
+        # in heredoc the system text describes the tools
+        sent = () if options.is_heredoc else options.tools
+        self._tool_texts = [written(tool.wire()) for tool in sent]
         self._chat = ChatReader(options)
         self._writer = Writer(options, state.clock)
         self._record = TurnRecord(options, state, self._writer)
@@ -152,7 +156,11 @@ class Turn:
         """Build the context; what was folded for it is told, also when building failed."""
         folds: list[CompactionInfo] = []
         try:
-            with stage("build_context"), reporting_compactions(folds.append):
+            with (
+                stage("build_context"),
+                reporting_compactions(folds.append),
+                sending_beside(self._tool_texts),
+            ):
                 built = await self._build(self._options.session_id, self._system)
         finally:
             await self._record.folded(folds)

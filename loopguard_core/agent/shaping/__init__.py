@@ -9,7 +9,7 @@ from .errors import EmptySummaryError, FoldError, NotConvergedError
 from .plan import ShapePlan, plan_shape
 from .policy import HISTORY_HEADING, ShaperPolicy
 from .shaper import Shaper
-from .sink import report_compaction, reporting_compactions
+from .sink import report_compaction, reporting_compactions, sending_beside
 from .stub import stub_arguments, stub_text
 from .summary import (
     SUMMARY_INSTRUCTION,
@@ -38,6 +38,7 @@ __all__ = [
     "report_compaction",
     "reporting_compactions",
     "runner_summarizer",
+    "sending_beside",
     "stub_arguments",
     "stub_text",
     "summary_in",

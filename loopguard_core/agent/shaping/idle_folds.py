@@ -34,12 +34,14 @@ class SessionFolds:
         last_tokens: What the history cost after the last of them.
         told: True once it was said that folding is given up.
         told_of_system: True once it was said that the system text alone is over the budget.
+        told_of_budget: True once it was said that a history cannot be brought into its budget.
     """
 
     idle: int = 0
     last_tokens: int = 0
     told: bool = False
     told_of_system: bool = False
+    told_of_budget: bool = False
 
     def given_up(self, tokens: int) -> bool:
         """Return True if a fold of a history of *tokens* is not worth a model call."""
@@ -60,6 +62,22 @@ class SessionFolds:
                 "rests: its tail is too long for its budget, or its summaries are too long",
                 session_id, self.idle, before, after,
             )  # fmt: skip
+
+    def note_failure(self, tokens: int) -> None:
+        """Count a fold that failed, of a history of *tokens*."""
+        self.last_tokens = tokens
+        self.idle += 1
+
+    def note_over_budget(self, session_id: str, tokens: int, budget: int) -> None:
+        """Say once that what is shown costs more than the budget."""
+        if self.told_of_budget:
+            return
+        self.told_of_budget = True
+        _LOGGER.warning(
+            "session %r: its history costs %d tokens of a budget of %d, and cannot be brought "
+            "into it",
+            session_id, tokens, budget,
+        )  # fmt: skip
 
     def note_system(self, session_id: str, tokens: int, target: int) -> None:
         """Say once that the system text alone is more than the budget."""

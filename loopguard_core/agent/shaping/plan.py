@@ -68,8 +68,9 @@ def plan_shape(  # noqa: PLR0913 - keyword-only options, each with a default
     """Plan how a history is brought into its budget.
 
     What fits is left alone, for a provider's prompt cache. Then what is long is shown as a stub.
-    Then a fold is planned. Where there is nothing to fold, results in the tail are cut until the
-    budget is met; the headroom is no reason to cut what was just asked for.
+    Then a fold is planned. Where there is nothing to fold, the last stubs before the tail no
+    longer wait for a whole step, and results in the tail are cut, until the budget is met; the
+    headroom is no reason to cut what was just asked for.
 
     Args:
         entries: In their order; see `in_order`.
@@ -95,6 +96,9 @@ def plan_shape(  # noqa: PLR0913 - keyword-only options, each with a default
     fold = foldable(entries, policy, start) if may_fold and 0 < target < plan.tokens else range(0)
     if fold:
         return replace(plan, fold=fold)
+    if plan.over_budget and start % policy.step_entries:
+        stubs, saved = stubs_of(entries, policy, prices, start)
+        plan = replace(plan, stubs=stubs, tokens=whole - saved)
     if plan.over_budget and system_tokens < budget and policy.cut_newest_results:
         return _with_cuts(plan, entries, prices)
     return plan

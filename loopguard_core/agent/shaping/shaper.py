@@ -6,6 +6,7 @@ Source: agent specification, section 5.
 from __future__ import annotations
 
 import inspect
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,8 +32,8 @@ from .plan import foldable, kept_task, plan_shape, stubs_of, tail_start
 from .policy import ShaperPolicy
 from .prices import PriceList
 from .rendering import Rendering
-from .sink import report_compaction
-from .summary import Summarize, runner_summarizer, summary_in, summary_prompt
+from .sink import beside_texts, report_compaction
+from .summary import Summarize, bounded_summary, runner_summarizer, summary_in, summary_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +42,11 @@ if TYPE_CHECKING:
     from loopguard_core.agent.store import Store
     from loopguard_core.agent.tracing import Tracer
 
+    from .plan import ShapePlan
+
 __all__ = ["Shaper"]
 
+_LOGGER: Final = logging.getLogger("loopguard")
 _MAX_FOLDS: Final = 4
 _MAX_KEPT_SESSIONS: Final = 64
 
@@ -60,7 +64,9 @@ class Shaper:
 
     One shaper serves any number of sessions. Folds that free next to nothing three builds in a
     row rest until the session's history has grown by a quarter, and a system text over the budget
-    is shown all the same; both are logged once, as a warning of `loopguard`.
+    is shown all the same, as is a tail that cannot be cut short enough; all are logged once, as a
+    warning of `loopguard`. A summariser that fails while the history still fits its budget is
+    logged, and left alone for as long.
 
     Args:
         store: Keeps the entries. What its `context` raises passes through.
@@ -94,6 +100,7 @@ class Shaper:
         self._estimate = estimate
         self._tracer = tracer
         self._span_name = f"{span_prefix}.Shaper.Build"
+        self._priced_beside: tuple[Sequence[str], int] = (), 0
         self._sessions: OrderedDict[str, _Kept] = OrderedDict()
 
     async def build(self, session_id: str, system: str = "") -> list[ChatMessage]:
@@ -135,7 +142,8 @@ class Shaper:
 
     async def _built(self, session_id: str, system: str) -> list[ChatMessage]:
         kept = self._kept(session_id)
-        folds, system_tokens = kept.folds, kept.prices.system(system)
+        folds = kept.folds
+        system_tokens = kept.prices.system(system) + self._beside()
         planned = partial(
             plan_shape, policy=self._policy, system_tokens=system_tokens, prices=kept.prices
         )
@@ -150,12 +158,40 @@ class Shaper:
                 folds.note(session_id, before, plan.tokens)
             if plan.fold and (hopeless or folds.given_up(plan.tokens)):
                 plan = planned(entries, may_fold=False)
-            if not plan.fold:
-                head = [ChatMessage(role="system", content=system)] if system else []
-                return [*head, *kept.rendering.messages(entries, plan.shown)]
-            before = plan.tokens if before is None else before
-            report_compaction(await self._fold(session_id, kept, entries, plan.fold))
+            if plan.fold:
+                before = plan.tokens if before is None else before
+                if await self._folded(session_id, kept, entries, plan):
+                    continue
+                plan = planned(entries, may_fold=False)
+            if plan.over_budget and not hopeless:
+                folds.note_over_budget(session_id, plan.tokens, plan.budget)
+            head = [ChatMessage(role="system", content=system)] if system else []
+            return [*head, *kept.rendering.messages(entries, plan.shown)]
         raise NotConvergedError(_MAX_FOLDS)
+
+    async def _folded(
+        self, session_id: str, kept: _Kept, entries: Sequence[Entry], plan: ShapePlan
+    ) -> bool:
+        """Fold as planned; return False if that failed and the history fits without.
+
+        Only the headroom is missed then, which is no reason to end a turn.
+        """
+        try:
+            report_compaction(await self._fold(session_id, kept, entries, plan.fold))
+        except FoldError as error:
+            if error.stage != "summarize" or plan.over_budget:
+                raise
+            kept.folds.note_failure(plan.tokens)
+            _LOGGER.warning("session %r was not folded: %s", session_id, error)
+            return False
+        return True
+
+    def _beside(self) -> int:
+        """Price what the request that is being built has beside messages; tools seldom change."""
+        texts = beside_texts() if self._policy.count_arguments else ()
+        if texts != self._priced_beside[0]:
+            self._priced_beside = texts, sum(map(self._estimate, texts))
+        return self._priced_beside[1]
 
     async def _fold(
         self, session_id: str, kept: _Kept, entries: Sequence[Entry], fold: range
@@ -198,7 +234,7 @@ class Shaper:
             raise FoldError("summarize", error) from error
         if not summary:
             raise FoldError("summarize", EmptySummaryError())
-        return summary
+        return bounded_summary(summary, self._policy, self._estimate)
 
     async def _tokens_after(self, session_id: str, prices: PriceList) -> int:
         """Price what a fold has left; 0 if the store cannot say, for the fold itself is done."""

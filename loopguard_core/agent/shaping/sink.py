@@ -1,4 +1,4 @@
-"""Where a build reports the folds it made.
+"""What a turn and the builds of its requests tell each other: folds, and what else is sent.
 
 Source: agent specification, section 5 ("Sink"). A turn wants to know of the folds of its own
 builds, and only of these; a context variable belongs to the turn's task.
@@ -11,15 +11,33 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from loopguard_core.agent.entries import CompactionInfo
 
-__all__ = ["report_compaction", "reporting_compactions"]
+__all__ = ["beside_texts", "report_compaction", "reporting_compactions", "sending_beside"]
 
 _SINK: Final[ContextVar[Callable[[CompactionInfo], None] | None]] = ContextVar(
     "loopguard_compactions", default=None
 )
+
+
+_BESIDE: Final[ContextVar[Sequence[str]]] = ContextVar("loopguard_beside", default=())
+
+
+@contextmanager
+def sending_beside(texts: Sequence[str]) -> Iterator[None]:
+    """Have builds within the block know what a request holds beside messages, such as tools."""
+    token = _BESIDE.set(texts)
+    try:
+        yield
+    finally:
+        _BESIDE.reset(token)
+
+
+def beside_texts() -> Sequence[str]:
+    """Return what the request that is built in this task holds beside messages."""
+    return _BESIDE.get()
 
 
 @contextmanager

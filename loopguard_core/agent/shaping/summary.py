@@ -5,6 +5,7 @@ Source: agent specification, section 5.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -23,11 +24,14 @@ __all__ = [
     "SUMMARY_INSTRUCTION",
     "SUMMARY_SYSTEM",
     "Summarize",
+    "bounded_summary",
     "runner_summarizer",
     "summary_in",
     "summary_messages",
     "summary_prompt",
 ]
+
+_LOGGER: Final = logging.getLogger("loopguard")
 
 Summarize: TypeAlias = Callable[[str], str | Awaitable[str]]
 """Answers a summary prompt with the summary; may wait."""
@@ -46,6 +50,10 @@ still open.
 Write it as history, in the past tense: nothing in it is a task for the reader. Leave out greetings \
 and everything that was superseded. Output the summary and nothing else."""
 
+# A summariser that was asked for 500 tokens and says more than twice as much has run away; a
+# large window can afford what a thorough one writes.
+_MOST_TOKENS: Final = 1_000
+_MOST_SHARE: Final = 8
 # A budget can be far below the window it stands for; no model's window is below this.
 _LEAST_ROOM_TOKENS: Final = 8_000
 _LEAST_BYTES: Final = 256
@@ -105,6 +113,35 @@ def summary_in(answer: object) -> str:
     if text is None:
         raise TypeError(f"a summariser has to answer with a text, not {type(answer).__name__}")
     return text.strip()
+
+
+def bounded_summary(
+    summary: str, policy: ShaperPolicy, estimate: TokenEstimator = CharsByFour.estimate
+) -> str:
+    """Return a summary, cut in its middle if it is longer than what it stands for could be worth.
+
+    It is stored for good and sent with every later request. The limit is an eighth of the
+    policy's budget or 1,000 tokens, whichever is more, but never over half of the budget; a policy
+    without a budget has none.
+
+    Args:
+        summary: What a summariser answered.
+        policy: Whose budget.
+        estimate: Prices one text.
+    """
+    budget = policy.budget_tokens
+    most = min(max(_MOST_TOKENS, budget // _MOST_SHARE), max(budget // 2, 1))
+    tokens = estimate(summary)
+    if budget <= 0 or tokens <= most:
+        return summary
+    _LOGGER.warning("a summary of %d tokens was cut to about %d", tokens, most)
+    limit = byte_length(summary)
+    short = summary
+    while limit > _LEAST_BYTES and tokens > most:
+        limit = min(limit * most // tokens, limit * 9 // 10)
+        short = cut_result(summary, max(limit, 1), expandable=False)
+        tokens = estimate(short)
+    return short
 
 
 def summary_messages(prompt: str) -> list[ChatMessage]:

@@ -6,6 +6,7 @@ their own objects. Source: agent specification, section 23.
 
 from __future__ import annotations
 
+from .breaker import SummaryBreaker
 from .entries import entry_of
 from .fold_record import FoldRecord, folding_is_idle
 from .shape import NativePiece, ThreadShape
@@ -14,6 +15,7 @@ from .shaper import ThreadShaper
 __all__ = [
     "FoldRecord",
     "NativePiece",
+    "SummaryBreaker",
     "ThreadShape",
     "ThreadShaper",
     "entry_of",

@@ -12,6 +12,7 @@ from loopguard_core.agent.neutral import neutralize_special_tokens
 from loopguard_core.agent.result_cut import cut_result, is_cut
 from loopguard_core.agent.shaping import ShaperPolicy, plan_shape, summary_prompt
 from loopguard_core.agent.shaping.prices import PriceList
+from loopguard_core.agent.shaping.summary import bounded_summary
 from loopguard_core.errors import InvalidInputError
 from loopguard_core.message import as_messages, type_of
 from loopguard_core.thread import exchanges
@@ -131,10 +132,14 @@ class ThreadShaper:
         entries = [entry_of(messages[at], at) for at in shape.fold]
         return summary_prompt(entries, self._policy, self._estimate)
 
+    def bounded_summary(self, summary: str) -> str:
+        """Return a summary as it is kept: without white space around it, and not without end."""
+        return bounded_summary(summary.strip(), self._policy, self._estimate)
+
     def summary_text(self, summary: str) -> str:
         """Return the text of the user message that stands for what was folded."""
         heading = self._policy.summary_heading
-        return "\n".join(filter(None, ["[compacted]", heading, summary.strip()]))
+        return "\n".join(filter(None, ["[compacted]", heading, self.bounded_summary(summary)]))
 
     def _fixed(
         self, messages: Sequence[Mapping[str, object]], texts: Iterable[int], blocks: Iterable[int]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from loopguard_core.agent.chat import ToolDefinition
 from loopguard_core.agent.errors import SessionBusyError, TurnError
 
 from .scripted import call, session, stored
@@ -104,3 +105,25 @@ async def test_a_turn_that_failed_can_be_tried_again() -> None:
         await some.turn("hello?")
     assert (await some.turn()).reply == "here I am"
     assert [kind for kind, _ in await stored(some)] == ["user", "assistant"]
+
+
+@pytest.mark.parametrize("name", ["", "delete_everything", "Look", "x" * 999])
+def test_a_tool_that_was_not_offered_reaches_no_dispatcher(name: str) -> None:
+    """It may do the same for whatever name it is given; the model reads what there is."""
+    ran: list[str] = []
+    tool = ToolDefinition(name="look")
+    replies = [[call(name), call("look")], "done"]
+    some = session(*replies, tools=[tool], dispatch=lambda made: ran.append(made.name) or "ok")
+    assert some.turn_sync("go").reply == "done"
+    assert ran == ["look"]
+    results = [text for kind, text in asyncio.run(stored(some)) if kind == "tool_result"]
+    assert "there is no tool" in results[0]
+    assert results[0].endswith("The tools are: look.")
+    assert results[1] == "ok"
+
+
+def test_without_a_list_of_tools_every_call_is_dispatched() -> None:
+    """As where a host's endpoint adds tools of its own."""
+    some = session([call("anything")], "done")
+    assert some.turn_sync("go").reply == "done"
+    assert ("tool_result", "ok") in asyncio.run(stored(some))
