@@ -3,7 +3,7 @@
 A tool that starts long work answers with a lift request. The host notes the pending call and
 shows the model `pending_result`; the turn ends as any other. Once the work is done, the host
 appends a result under the same call id, and the next turn shows it. Source: agent specification,
-section 12. Key names have to match exactly (quirk Q16).
+section 12. Key names match in any letter case, the last of equal ones counting (quirk Q16).
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def pending_result(correlation_id: str, tool_call_id: str, ttl_s: int = 0) -> st
 
 
 def _fields(result: str) -> Mapping[str, object]:
-    """Return the object that *result* is; empty if it is none."""
+    """Return the object that *result* is, its key names in lower case; empty if it is none."""
     if not result.startswith("{"):
         return {}
     try:
         value = read_json(result)
     except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
+    return {key.lower(): of for key, of in value.items()} if isinstance(value, dict) else {}
 
 
 def _is_seconds(value: object) -> TypeGuard[int | None]:

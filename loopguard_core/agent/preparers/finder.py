@@ -34,10 +34,12 @@ class _Told:
     Args:
         searched: Ids of entries in its context that were searched for.
         documents: Ids of documents that were pointed out.
+        until: The time of the newest entry that was searched for.
     """
 
     searched: set[str] = field(default_factory=set)
     documents: set[str] = field(default_factory=set)
+    until: int = 0
 
 
 class FinderPreparer:
@@ -45,8 +47,8 @@ class FinderPreparer:
 
     A document is pointed out once in a session. A search that fails or takes too long tells
     nothing, and the same texts are searched for before the next model call. What the store
-    raises is raised. Entries are known by their ids, so one that was dated back is searched for
-    like any other (quirk Q28).
+    raises is raised. Entries are known by their ids; one that came later and is older than what
+    was searched for before is passed over unless `FinderOptions.back_dated` (quirk Q28).
 
     One preparer serves many sessions, with a small state for each: `forget` those that ended.
 
@@ -87,7 +89,7 @@ class FinderPreparer:
         observed = self._observed(await self._store.context(session_id))
         told = self._told.setdefault(session_id, _Told())
         told.searched &= observed.keys()  # what a fold has hidden does not come back
-        texts = [text for id_, text in observed.items() if id_ not in told.searched]
+        texts = [entry.content for entry in observed.values() if self._is_new(entry, told)]
         if not texts:
             return
         hits = await self._search(session_id, texts)
@@ -97,17 +99,20 @@ class FinderPreparer:
             await self._tell(session_id, hit)
             told.documents.add(hit.doc_id)
         told.searched |= observed.keys()
+        told.until = max(entry.created_at for entry in observed.values())
+
+    def _is_new(self, entry: Entry, told: _Told) -> bool:
+        is_late = entry.created_at >= told.until or self._options.back_dated
+        return is_late and entry.id not in told.searched
 
     def forget(self, session_id: str) -> None:
         """Drop what is known of a session that has ended."""
         self._told.pop(session_id, None)
 
-    def _observed(self, context: Sequence[Entry]) -> dict[str, str]:
-        """Return the texts to search for by entry, in the order of the store."""
+    def _observed(self, context: Sequence[Entry]) -> dict[str, Entry]:
+        """Return the entries with texts to search for by id, in the order of the store."""
         kinds = self._options.kinds
-        return {
-            entry.id: entry.content for entry in context if entry.kind in kinds and entry.content
-        }
+        return {entry.id: entry for entry in context if entry.kind in kinds and entry.content}
 
     async def _search(self, session_id: str, texts: Sequence[str]) -> Sequence[DocHit] | None:
         try:

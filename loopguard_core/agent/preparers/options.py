@@ -20,6 +20,8 @@ class FinderOptions(BaseModel):
         tag: The label of the notices.
         kinds: The kinds of entries whose texts are searched for.
         timeout_s: Seconds that a search may take; None waits for ever.
+        back_dated: True also searches for entries that came later and are older than what was
+            searched for, as where a host merges conversations (quirk Q28).
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -29,3 +31,4 @@ class FinderOptions(BaseModel):
     tag: str = "rag"
     kinds: frozenset[str] = frozenset({EntryKind.USER, EntryKind.ASSISTANT})
     timeout_s: Annotated[float, Field(gt=0)] | None = 3.0
+    back_dated: bool = False

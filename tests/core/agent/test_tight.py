@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -19,22 +20,29 @@ AS_REFERENCE = [case for case in CASES if case["id"] not in FIXED]
 
 
 def test_number_of_cases() -> None:
-    """All conformance cases are there, and all but two come out as the reference does them."""
-    assert (len(CASES), len(AS_REFERENCE)) == (72, 70)
+    """All conformance cases are there, and all but one come out as the reference does them."""
+    assert (len(CASES), len(AS_REFERENCE)) == (72, 71)
 
 
 @pytest.mark.parametrize("case", AS_REFERENCE, ids=ids(AS_REFERENCE))
 def test_case(case: dict[str, Any]) -> None:
-    """A text comes out as the reference does it."""
-    assert encode_tight_c(case["in"]["text"]) == case["out"]
+    """A text comes out as the reference does it; of literals the values are compared (Q26)."""
+    encoded = encode_tight_c(case["in"]["text"])
+    if "Q26" in case.get("quirk", ()):
+        assert _values(encoded) == _values(case["out"])
+    else:
+        assert encoded == case["out"]
+
+
+def _values(encoded: str) -> list[object]:
+    """Return what stands between literals, and the values of these."""
+    pieces = re.split(r'("(?:[^"\\]|\\.)*")', encoded)
+    return [json.loads(piece) if piece.startswith('"') else piece for piece in pieces]
 
 
 def test_literals_escape_what_json_demands_alone() -> None:
-    """toolfmt-067: the literal is another one and has the same value (Q26)."""
-    (case,) = [case for case in CASES if case["id"] == "toolfmt-067"]
-    encoded = encode_tight_c(case["in"]["text"])
-    assert encoded == 'h:"a<b>&c d"'
-    assert json.loads(encoded[2:]) == json.loads(case["out"][2:])
+    """A model reads fewer tokens (Q26)."""
+    assert encode_tight_c('{"h":"a<b>&c d"}') == 'h:"a<b>&c d"'
 
 
 @pytest.mark.parametrize("text", ['{"a":1}]', '{"a":1}}', "[1]]", '"x"}', "1]"])
