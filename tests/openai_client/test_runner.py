@@ -349,6 +349,19 @@ async def test_a_dropped_connection(server: ScriptedProvider, new_runner: NewRun
     assert len(server.requests) == 1  # what was said cannot be unsaid by asking again
 
 
+@pytest.mark.parametrize(
+    "said", [[chat_chunk(content="Hel")], [chat_chunk(content="Hel"), {"usage": {}}]]
+)
+async def test_a_stream_that_ends_without_a_finish(
+    server: ScriptedProvider, new_runner: NewRunner, said: list[dict[str, Any]]
+) -> None:
+    """Where a connection is closed to end a body, a dropped one looks no different."""
+    server.answers.append(Answer(tuple(map(event, said))))
+    chunks = await _read(new_runner())
+    assert _text(chunks) == "Hel"
+    assert isinstance(chunks[-1].error, StreamIncompleteError)
+
+
 async def test_a_connection_that_drops_after_the_finish(
     server: ScriptedProvider, new_runner: NewRunner
 ) -> None:

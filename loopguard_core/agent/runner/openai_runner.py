@@ -154,6 +154,9 @@ async def _decoded(
             return
     for chunk in [*decoder.feed(lines.finish()), *decoder.finish()]:
         yield chunk
+    if not (decoder.is_whole or decoder.over):
+        # a connection that is closed to end a body does not show that it was dropped
+        yield decoder.fail(StreamIncompleteError("it ended before the reply was finished"))
 
 
 async def _next(pieces: AsyncIterator[bytes]) -> bytes | StreamIncompleteError:
