@@ -47,7 +47,7 @@ def build_thread(
     min_messages: int | None = 0,
     inclusive: Inclusive = None,
 ) -> BuildResult:
-    """Keep the newest messages whose prices add up to at most *max_tokens*.
+    """Keep copies of the newest messages that cost at most *max_tokens*, and name what they cost.
 
     A message's price is what `price_of` says. The walk stops at the first message that does not
     fit, and once the budget is used up exactly unless *inclusive* is given.
@@ -62,11 +62,8 @@ def build_thread(
             value counts; None is 0.
         inclusive: What becomes of the first message that does not fit. None drops it, `"all"`
             keeps it whole. A callable gets its copy and the room that is left, and returns what
-            to keep instead (with its `usage`, clamped to the room) or None to drop it; it is
-            not asked when no room is left, and the message is then kept whole.
-
-    Returns:
-        The copies that were kept, and what they cost together.
+            to keep instead (its `usage` is clamped to the room) or None; without any room it is
+            not asked, and the message is kept whole.
 
     Raises:
         MissingEstimatorError: A message without usage was reached, and there is no *estimate*.

@@ -90,7 +90,7 @@ class ShapedSession(WrappedSession):
         try:
             await self._session.clear_session()
             await self._session.add_items([*thread.items, *stored[len(before) :]])
-        except BaseException:
+        except BaseException:  # also a cancelled run must not lose its history
             _LOGGER.warning("a folded session could not be stored; what was there is put back")
             await self._session.clear_session()
             await self._session.add_items(stored)

@@ -49,7 +49,7 @@ def open_database(path: str | os.PathLike[str], timeout_s: float) -> sqlite3.Con
         with database:
             database.execute("BEGIN IMMEDIATE")
             _prepare(database, path)
-    except BaseException:
+    except BaseException:  # nobody else could close what was not handed out
         database.close()
         raise
     return database

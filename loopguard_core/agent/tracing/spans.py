@@ -40,7 +40,7 @@ def span(tracer: Tracer | None, name: str, **attributes: str | int) -> Iterator[
         started.set(key, value)
     try:
         yield started
-    except BaseException as error:
+    except BaseException as error:  # a span ends also where a task is cancelled
         started.end_error(error)
         raise
     started.end()
