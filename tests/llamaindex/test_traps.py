@@ -42,16 +42,17 @@ LI39 | span handlers swallow every exception too | test_traps::test_a_span_handl
 LI40 | within one long turn there is no earlier turn to leave out | test_traps::test_one_long_turn_is_trimmed_too
 LI41 | a mixin behind the agent's class guards nothing | test_agents::test_a_mixin_behind_the_agents_class_is_refused
 LI42 | a limit of 0 iterations is none | test_traps::test_a_limit_of_no_iterations_is_the_frameworks_default
+LI43 | a workflow looks at every member of an agent several times a step | test_traps::test_a_guarded_agent_lists_all_that_can_be_a_step
 """
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from llama_index.core.agent.workflow import base_agent
+from llama_index.core.agent.workflow import FunctionAgent, ReActAgent, base_agent
 from llama_index.core.base.llms.types import ChatMessage, ImageBlock
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
@@ -64,11 +65,19 @@ from workflows.runtime.types.results import WaitingForEvent
 
 from loopguard_core import LoopDetected
 from loopguard_core.tokens import chars_estimate
-from loopguard_llamaindex import LoopGuardMemory, guard_tools
+from loopguard_llamaindex import (
+    GuardedFunctionAgent,
+    GuardedReActAgent,
+    LoopGuardMemory,
+    guard_tools,
+)
 
 from .driver import assert_valid
 from .harness import CIRCLE, DONE, READ, Reader, agent, asked, guard, plain, react, repeat
-from .scripted import action, answer, call, reply
+from .scripted import ScriptedModel, action, answer, call, reply
+
+if TYPE_CHECKING:
+    from llama_index.core.agent.workflow.base_agent import BaseWorkflowAgent
 
 ROWS = [row.split(" | ") for row in (__doc__ or "").splitlines() if row.startswith("LI")]
 
@@ -229,6 +238,19 @@ def test_messages_are_never_validated_again() -> None:
     read = memory.get()[-1]
     assert read is not result
     assert read.additional_kwargs is result.additional_kwargs
+
+
+@pytest.mark.parametrize(
+    ("guarded", "bare"), [(GuardedFunctionAgent, FunctionAgent), (GuardedReActAgent, ReActAgent)]
+)
+def test_a_guarded_agent_lists_all_that_can_be_a_step(
+    guarded: type[BaseWorkflowAgent], bare: type[BaseWorkflowAgent]
+) -> None:
+    """LI43: every member but Python's own, so that the steps are found among fewer."""
+    model = ScriptedModel(script=[DONE])
+    theirs, ours = dir(bare(tools=[], llm=model)), dir(guarded(tools=[], llm=model))
+    assert set(theirs) - set(ours) == {name for name in theirs if name.startswith("__")}
+    assert not [name for name in ours if name.startswith("__")]
 
 
 async def test_the_same_thought_beside_different_calls_is_no_loop() -> None:

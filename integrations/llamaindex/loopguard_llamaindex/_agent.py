@@ -6,7 +6,7 @@ input, whose exceptions end a run, and whose result decides which tools run, han
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from llama_index.core.agent.workflow import AgentOutput, FunctionAgent, ReActAgent, ToolCallResult
 from llama_index.core.llms import MessageRole
@@ -27,7 +27,7 @@ from ._tools import GuardedTool, guard_tools
 from ._transclusion import Transcluding
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from llama_index.core.agent.workflow.agent_context import AgentContext
     from llama_index.core.llms import ChatMessage
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from ._reply import WatchedReply
 
 __all__ = ["GuardedFunctionAgent", "GuardedReActAgent", "LoopGuardMixin"]
+
+_OWN_NAMES: Final = frozenset(
+    name for base in FunctionAgent.__mro__ for name in vars(base) if name.startswith("__")
+)
 
 
 class LoopGuardMixin(Transcluding):
@@ -81,6 +85,16 @@ class LoopGuardMixin(Transcluding):
         self.llm = GuardedLLM.around(self.llm, self.guard)
         if self.tools and self.guard.policy.on_block == "ask":
             self.tools = [*guard_tools(self.tools, guard=self.guard)]
+
+    @override
+    def __dir__(self) -> Iterable[str]:
+        """List the members, but not Python's and pydantic's own, such as `__class__`.
+
+        A workflow looks at every member that is listed, five times a step, to find those that are
+        steps (llama-index-workflows 2.26). Of an agent's two in five are of this kind, some warn
+        when they are looked at, and none is a step.
+        """
+        return set(super().__dir__()) - _OWN_NAMES
 
     @override
     async def take_step(

@@ -1,7 +1,8 @@
 """`LoopGuardHooks`: the guard as RunHooks, and the maker of everything that works beside it.
 
 Plugs into `on_llm_start` and `on_llm_end`, which see every reply and, in the input, everything
-that came back. State lives beside the run's usage object, weakly.
+that came back, and into `on_tool_end`, which sees results before a filter does. State lives beside
+the run's usage object, weakly.
 """
 
 from __future__ import annotations
