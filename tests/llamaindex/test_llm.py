@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse, TextBlock, ToolCallBlock
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
 from llama_index.core.tools import FunctionTool
 
 from loopguard_core import LoopGuard, Policy
@@ -80,12 +86,25 @@ async def test_a_cut_stream_takes_no_more_from_the_model() -> None:
 
 
 async def test_thinking_that_goes_round_is_cut() -> None:
-    """Thinking is watched like text; its reply says nothing then."""
+    """Thinking is watched like text; a reply that streams says nothing then."""
     llm = guarded(reply("So.", thinking=CIRCLE))
     chunks = [chunk async for chunk in await llm.astream_chat(HELLO)]
     assert text_of(chunks[-1]) == ""
     assert len(chunks) < len(CIRCLE) / 8
-    assert text_of(llm.chat(HELLO)) == ""
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_what_follows_thinking_that_went_round_is_kept(*, is_signed: bool) -> None:
+    """A reply that came at once has its answer; its thinking is shortened, or left out if signed."""
+    message = reply("So.", call("look", "c"), thinking=CIRCLE)
+    if is_signed:
+        message.blocks[0].additional_information = {"signature": "s"}
+    said = guarded(message).chat(HELLO).message
+    thoughts = [block.content for block in said.blocks if isinstance(block, ThinkingBlock)]
+    assert said.content == "So."
+    assert [b.tool_name for b in said.blocks if isinstance(b, ToolCallBlock)] == ["look"]
+    assert len(thoughts) == (not is_signed)
+    assert all(thought and len(thought) < len(CIRCLE) / 4 for thought in thoughts)
 
 
 async def test_an_unguarded_agent_goes_on_with_what_was_said() -> None:

@@ -21,8 +21,9 @@ from llama_index.core.workflow import Context
 from pydantic import ValidationError
 
 from loopguard_core import Action, LoopDetected, LoopGuard
+from loopguard_core.agent import ShaperPolicy
 from loopguard_core.tokens import chars_estimate
-from loopguard_llamaindex import LoopGuardMemory
+from loopguard_llamaindex import ContextShaper, LoopGuardMemory
 from tests.drivers import Ear
 
 from .driver import assert_valid
@@ -189,6 +190,40 @@ def test_the_cut_falls_seldom() -> None:
         firsts.append(kept.get()[0])
     moves = sum(a is not b for a, b in itertools.pairwise(firsts))
     assert moves <= len(firsts) // 8
+
+
+@pytest.mark.parametrize("shaped", [False, True])
+@pytest.mark.parametrize("answered", [(), ("a",), ("b",), ("a", "b")])
+def test_a_call_that_nobody_answered_is_read_with_an_answer(
+    answered: tuple[str, ...], *, shaped: bool
+) -> None:
+    """LlamaIndex leaves some where a tool that ends the run fails; what is stored stays."""
+    asked = reply("", call("look", "a", q=1), call("look", "b", q=2))
+    results = [
+        ChatMessage(role="tool", content=f"of {id_}", additional_kwargs={"tool_call_id": id_})
+        for id_ in answered
+    ]
+    shaper = ContextShaper(policy=ShaperPolicy.for_context(9_000)) if shaped else None
+    kept = LoopGuardMemory.from_defaults(
+        [user("Go."), asked, *results, user("And?")], shaper=shaper
+    )
+    read = kept.get()
+    assert_valid(read)
+    assert [m.content for m in read if m.content in {"of a", "of b"}] == [
+        m.content for m in results
+    ]
+    assert len(read) == 5
+    assert len(kept.get_all()) == 3 + len(answered)
+
+
+def test_it_is_saved_as_a_string() -> None:
+    """As the framework's own buffer is."""
+    kept = memory(600)
+    kept.put_messages(conversation(2))
+    text = kept.to_string()
+    loaded = LoopGuardMemory.from_string(text, estimate=kept.estimate)
+    assert loaded.get() == kept.get()
+    assert loaded.token_limit == 600
 
 
 def test_a_store_that_was_edited_behind_its_back_is_read_anew() -> None:

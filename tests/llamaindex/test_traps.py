@@ -43,6 +43,7 @@ LI40 | within one long turn there is no earlier turn to leave out | test_traps::
 LI41 | a mixin behind the agent's class guards nothing | test_agents::test_a_mixin_behind_the_agents_class_is_refused
 LI42 | a limit of 0 iterations is none | test_traps::test_a_limit_of_no_iterations_is_the_frameworks_default
 LI43 | a workflow looks at every member of an agent several times a step | test_traps::test_a_guarded_agent_lists_all_that_can_be_a_step
+LI44 | integrations give calls no ids, or the tool's name | test_pairs::test_all_results_are_sent
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from loopguard_core import Message
 from loopguard_core.guard.guidance import without_guidance
 
 from ._content import read_message, result_of
+from ._pairs import ASSISTANTS, TOOLS, answered_by, with_ids
 
 if TYPE_CHECKING:
     from llama_index.core.llms import ChatMessage
@@ -36,9 +37,7 @@ PINNED: Final = "loopguard_pinned"
 COMPACTED: Final = "loopguard_compacted"
 """True in the `additional_kwargs` of a message that stands for earlier ones, as their summary."""
 
-_ASSISTANTS: Final = (MessageRole.ASSISTANT, MessageRole.CHATBOT, MessageRole.MODEL)
 _SYSTEMS: Final = (MessageRole.SYSTEM, MessageRole.DEVELOPER)
-_TOOLS: Final = (MessageRole.TOOL, MessageRole.FUNCTION)
 
 
 class NeutralThread(Sequence[Message]):
@@ -120,35 +119,24 @@ class NeutralThread(Sequence[Message]):
         content = read_message(native)
         if not self.as_sent:
             content.text = without_guidance(content.text)
-        if native.role in _ASSISTANTS:
-            calls = [*map(_as_text, content.calls)] if self.as_sent else content.calls
-            return reply_parts(content, calls)
-        if native.role in _TOOLS:
+        if native.role in ASSISTANTS:
+            calls = with_ids(content.calls, index)
+            return reply_parts(content, [*map(_as_text, calls)] if self.as_sent else calls)
+        if native.role in TOOLS:
             return [self._response(native, content, index)]
         kind = "system" if native.role in _SYSTEMS else "user"
         return [_with_blocks(Message(type=kind, text=content.text), content)]
 
     def _response(self, native: ChatMessage, content: Content, index: int) -> Message:
-        call_id = native.additional_kwargs.get("tool_call_id")
-        call = self._call(call_id, index) if isinstance(call_id, str) else None
+        call_id, call = answered_by(self._natives, index)
         name = call.name if call else str(native.additional_kwargs.get("name") or "")
         message = Message.tool_response(
             name,
             call.arguments if call else None,
             content.text if self.as_sent else result_of(native.blocks),
-            call_id if isinstance(call_id, str) else None,
+            call_id,
         )
         return _priced(message, content)
-
-    def _call(self, call_id: str, before: int) -> Requested | None:
-        """Find the nearest earlier call with *call_id*: providers reuse ids in later turns."""
-        for index in range(before - 1, -1, -1):
-            native = self._natives[index]
-            if native.role in _ASSISTANTS:
-                for call in read_message(native).calls:
-                    if call.call_id == call_id:
-                        return call
-        return None
 
 
 def reply_parts(content: Content, calls: Sequence[Requested]) -> list[Message]:
@@ -176,7 +164,7 @@ def _as_text(call: Requested) -> Requested:
 
 def _size(native: ChatMessage) -> int:
     """Return how many parts a message has."""
-    if native.role not in _ASSISTANTS:
+    if native.role not in ASSISTANTS:
         return 1
     content = read_message(native)
     others = bool(content.reasoning) + len(content.calls)

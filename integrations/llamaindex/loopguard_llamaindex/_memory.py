@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -17,11 +18,13 @@ from pydantic import Field, field_serializer
 from typing_extensions import override
 
 from loopguard_core import Action, InvalidInputError, LoopDetected, LoopGuard, Verdict
+from loopguard_core.errors import checked
 from loopguard_core.thread import Trimmer
 
 from ._convert import NeutralThread
 from ._fitting import fitting
 from ._folding_memory import FoldingMemory
+from ._pairs import with_answers
 from ._shaper import ContextShaper
 from ._state import keeper_in, load_state
 from ._tool_runs import store_underway
@@ -49,7 +52,8 @@ class LoopGuardMemory(FoldingMemory):
     of its calls. System messages at the head, messages with
     `additional_kwargs={"loopguard_pinned": True}`, the newest exchange, and if possible the newest
     message of a person stay. Messages come back as the very same objects; only an oversized
-    result in the newest exchange is cut in its middle, on a copy.
+    result in the newest exchange is cut in its middle, on a copy. A call that nobody answered is
+    read with an answer that says so, because no provider takes it without one.
 
     It also judges what it reads. A thread that goes round is read with a note for the model behind
     it, which is not stored; where the policy halts, reading raises `LoopDetected`, which ends the
@@ -126,7 +130,15 @@ class LoopGuardMemory(FoldingMemory):
             estimate: As in the class.
             shaper: As in the class.
             **kwargs: Further fields of the class.
+
+        Raises:
+            InvalidInputError: An argument cannot be used, by its name.
         """
+        for name, value in kwargs.items():
+            if name not in cls.model_fields:
+                raise InvalidInputError(name, value, "nothing: it is no field of this memory")
+        if not _is_history(chat_history):
+            raise InvalidInputError("chat_history", chat_history, "a list of ChatMessage or None")
         if token_limit is None and llm is not None:
             token_limit = int(llm.metadata.context_window * DEFAULT_TOKEN_LIMIT_RATIO)
         if not (shaper is None or isinstance(shaper, ContextShaper)):
@@ -140,7 +152,7 @@ class LoopGuardMemory(FoldingMemory):
             chat_store=store,
             chat_store_key=chat_store_key,
             token_limit=DEFAULT_TOKEN_LIMIT if token_limit is None else token_limit,
-            guard=guard or LoopGuard(),
+            guard=checked("guard", guard, LoopGuard),
             estimate=estimate,
             shaper=shaper,
             **kwargs,
@@ -161,6 +173,15 @@ class LoopGuardMemory(FoldingMemory):
         Where they cannot do more than block a call, the next reading of the memory ends the run.
         """
         return guard_tools(tools, guard=self.guard)
+
+    def to_string(self) -> str:
+        """Return what `from_string` loads."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_string(cls, json_str: str, **kwargs: Any) -> Self:  # noqa: ANN401 - as in from_dict
+        """Load what `to_string` saved; see `from_dict`."""
+        return cls.from_dict(json.loads(json_str), **kwargs)
 
     @override
     def get(
@@ -224,7 +245,13 @@ class LoopGuardMemory(FoldingMemory):
             estimate=self.estimate,
             step_messages=self.step_messages,
         )
-        return fitting(thread, trimmer)
+        return with_answers(fitting(thread, trimmer))
+
+
+def _is_history(value: object) -> bool:
+    return value is None or (
+        isinstance(value, list) and all(isinstance(message, ChatMessage) for message in value)
+    )
 
 
 def _going_on(verdict: Verdict) -> Verdict:

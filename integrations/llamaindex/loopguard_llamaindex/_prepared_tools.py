@@ -21,7 +21,7 @@ from loopguard_core.errors import InvalidInputError, checked, checked_flag
 from ._asking import refusal
 from ._shaped import text_in_place
 from ._slots import capture
-from ._tool_copies import as_tool, copy_of, given_by_model, marked
+from ._tool_copies import copy_of, given_by_model, marked, tools_in
 from ._tool_runs import store_underway
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ def prepare_tools(
     """
     how = checked("hygiene", hygiene, ToolHygiene)
     checked_flag("transclude", transclude)
-    if isinstance(max_result_bytes, bool) or not isinstance(max_result_bytes, int):
-        raise InvalidInputError("max_result_bytes", max_result_bytes, "a number of bytes")
+    if type(max_result_bytes) is not int or max_result_bytes < 0:
+        raise InvalidInputError("max_result_bytes", max_result_bytes, "a whole number from 0")
     if not (slots is None or isinstance(slots, Slots)):
         raise InvalidInputError("slots", slots, "Slots or None")
     preparation = Preparation(how, max_result_bytes, transclude, slots)
-    return [_prepared(as_tool(tool), preparation) for tool in tools]
+    return [_prepared(tool, preparation) for tool in tools_in(tools)]
 
 
 @dataclass(frozen=True, slots=True)

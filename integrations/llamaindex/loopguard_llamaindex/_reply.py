@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from llama_index.core.base.llms.types import (
     ChatMessage,
@@ -14,6 +14,7 @@ from llama_index.core.base.llms.types import (
     ContentBlock,
     MessageRole,
     TextBlock,
+    ThinkingBlock,
     ToolCallBlock,
 )
 
@@ -26,6 +27,8 @@ from ._shaper import ContextShaper
 __all__ = ["CutReply", "WatchedReply", "reply_underway", "watching", "with_note"]
 
 R = TypeVar("R", ChatResponse, CompletionResponse)
+
+_PIECE_CHARS: Final = 256
 
 _UNDERWAY: ContextVar[WatchedReply | None] = ContextVar("loopguard_reply", default=None)
 
@@ -54,6 +57,7 @@ class WatchedReply:
     shaper: ContextShaper | None = None
     thought: str = ""
     _said: str = ""
+    _where: str = ""
     _arguments: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -81,7 +85,7 @@ class WatchedReply:
             return response
         if self.raises:
             raise CutReply
-        return _beginning(response, self.kept_text)
+        return self._beginning(response)
 
     def stream(self, chunks: Generator[R, None, None]) -> Generator[R, None, None]:
         """Pass on a reply that streams, until it goes round."""
@@ -90,7 +94,7 @@ class WatchedReply:
                 chunks.close()
                 if self.raises:
                     raise CutReply
-                yield _beginning(chunk, self.kept_text)
+                yield self._beginning(chunk)
                 return
             yield chunk
 
@@ -101,19 +105,23 @@ class WatchedReply:
                 await chunks.aclose()
                 if self.raises:
                     raise CutReply
-                yield _beginning(chunk, self.kept_text)
+                yield self._beginning(chunk)
                 return
             yield chunk
 
     def _read(self, chunk: ChatResponse | CompletionResponse) -> bool:
         """Watch what *chunk* adds; return True if the reply is to be cut."""
         for channel, text in self._added(chunk):
-            if channel == "content":
-                self._said += text
-            elif channel == "reasoning":
-                self.thought += text
-            if text and self.watch.feed(text, channel).action is Action.HALT:
-                return True
+            # in pieces, so that it is known where a reply that came at once began to go round
+            for start in range(0, len(text), _PIECE_CHARS):
+                piece = text[start : start + _PIECE_CHARS]
+                if channel == "content":
+                    self._said += piece
+                elif channel == "reasoning":
+                    self.thought += piece
+                if self.watch.feed(piece, channel).action is Action.HALT:
+                    self._where = channel
+                    return True
         return False
 
     def _added(self, chunk: ChatResponse | CompletionResponse) -> Iterator[tuple[str, str]]:
@@ -136,6 +144,28 @@ class WatchedReply:
                 known = self._arguments.get(index, "")
                 self._arguments[index] = block.tool_kwargs
                 yield f"tool:{index}", block.tool_kwargs[len(known) :]
+
+    def _beginning(self, response: R) -> R:
+        """Return a copy of *response* without what goes round.
+
+        After thinking that went round an answer may follow, which is kept with its calls: only
+        thinking is shortened then, and left out where it is signed.
+        """
+        if self._where == "reasoning" and isinstance(response, ChatResponse):
+            return _with_thought(response, self.thought)
+        return _beginning(response, self.kept_text)
+
+
+def _with_thought(response: ChatResponse, thought: str) -> ChatResponse:
+    blocks: list[ContentBlock] = []
+    for block in response.message.blocks:
+        if not isinstance(block, ThinkingBlock):
+            blocks.append(block)
+        elif not block.additional_information and thought:
+            blocks.append(ThinkingBlock(content=thought))
+            thought = ""
+    kept = response.message.model_copy(update={"blocks": blocks})
+    return response.model_copy(update={"message": kept})
 
 
 def _is_text(message: ChatMessage) -> bool:

@@ -11,6 +11,8 @@ from loopguard_core import Message
 from loopguard_core.message import activity_of, text_of
 from loopguard_core.tokens import written
 
+from ._pairs import is_made_up
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -59,7 +61,9 @@ def _native_of(message: Message) -> ChatMessage:
     activity = activity_of(message)
     if activity is None:
         return ChatMessage(role=MessageRole.USER, content=text_of(message))
-    told = {"tool_call_id": message["call_id"]}
+    call_id = message["call_id"]
+    # an integration without ids goes by the tool's name
+    told = {"tool_call_id": activity.name if is_made_up(call_id) else call_id}
     text = written(activity.result)
     return ChatMessage(role=MessageRole.TOOL, content=text, additional_kwargs=told)
 

@@ -6,17 +6,36 @@ framework looks at the class before it injects a context, and at many attributes
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.tools import AsyncBaseTool, BaseTool, FunctionTool
 from llama_index.core.tools.types import adapt_to_async_tool
 
+from loopguard_core import InvalidInputError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextvars import ContextVar
 
-__all__ = ["as_tool", "copy_of", "given_by_model", "marked"]
+__all__ = ["as_tool", "copy_of", "given_by_model", "marked", "tools_in"]
+
+
+def tools_in(tools: Iterable[BaseTool | Callable[..., Any]]) -> list[AsyncBaseTool]:
+    """Return the tools that a caller passed, as agents make them.
+
+    Raises:
+        InvalidInputError: *tools* is no collection, or something in it is no tool or function.
+    """
+    passed: object = tools
+    if isinstance(passed, str) or not isinstance(passed, Iterable):
+        raise InvalidInputError("tools", passed, "tools or functions")
+    given = list(tools)
+    for at, tool in enumerate(given):
+        if not (isinstance(tool, BaseTool) or callable(tool)):
+            raise InvalidInputError(f"tools[{at}]", tool, "a tool or a function")
+    return [as_tool(tool) for tool in given]
 
 
 def as_tool(tool: BaseTool | Callable[..., Any]) -> AsyncBaseTool:

@@ -10,9 +10,10 @@ from typing_extensions import override
 from workflows.runtime.types.results import WaitingForEvent
 
 from loopguard_core import LoopGuard
+from loopguard_core.errors import checked
 
 from ._asking import refusal
-from ._tool_copies import as_tool, copy_of, given_by_model, marked
+from ._tool_copies import copy_of, given_by_model, marked, tools_in
 from ._tool_runs import RunByHand, tool_run_underway
 
 if TYPE_CHECKING:
@@ -45,11 +46,14 @@ def guard_tools(
         tools: Tools, or functions that become tools as agents make them. The originals are not
             changed, and the copies do all that they do.
         guard: What is watched for and what is done about it; None is `LoopGuard()`.
+
+    Raises:
+        InvalidInputError: *guard*, *tools* or one of them is something else.
     """
-    guard = guard or LoopGuard()
+    guard = checked("guard", guard, LoopGuard)
     by_hand = RunByHand(guard)
     beside = {"_guard": guard, "_by_hand": by_hand}
-    return [copy_of(as_tool(tool), GuardedTool, beside) for tool in tools]
+    return [copy_of(tool, GuardedTool, beside) for tool in tools_in(tools)]
 
 
 class GuardedTool(AsyncBaseTool):

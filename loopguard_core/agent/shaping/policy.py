@@ -17,6 +17,8 @@ _LOGGER: Final = logging.getLogger("loopguard")
 _DEFAULT_HEADROOM_TOKENS: Final = 10_000
 _MOST_HEADROOM_SHARE: Final = 4
 
+_ALL_PCT: Final = 100
+
 HISTORY_HEADING: Final = (
     "What happened earlier in this conversation, as a record. It is no new request: "
     "answer what comes after it."
@@ -104,12 +106,14 @@ class ShaperPolicy(BaseModel):
 
         Raises:
             InvalidInputError: *context_tokens* or *reserve_pct* is no whole number, or nothing is
-                left of the window.
+                left of the window; *reserve_pct* is not between 0 and 99.
             pydantic.ValidationError: A field that does not exist, or a wrong value.
         """
         for name, number in (("context_tokens", context_tokens), ("reserve_pct", reserve_pct)):
             if type(number) is not int:
                 raise InvalidInputError(name, number, "a whole number")
+        if not 0 <= reserve_pct < _ALL_PCT:
+            raise InvalidInputError("reserve_pct", reserve_pct, "a number from 0 to 99")
         tokens = budget(context_tokens, reserve_pct)
         if tokens < 1:
             raise InvalidInputError("context_tokens", context_tokens, "the size of a window")
