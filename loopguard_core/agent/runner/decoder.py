@@ -5,12 +5,12 @@ Source: agent specification, sections 8 and 18.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loopguard_core.reply import ExactConfig, ExactFinding, ExactRepetition
 
 from .calls import OpenCalls
-from .errors import StreamIncompleteError
+from .errors import EndpointError, StreamIncompleteError
 from .events import (
     DONE,
     failure_in,
@@ -19,6 +19,7 @@ from .events import (
     items_of,
     payload_of,
     read_event,
+    text_in,
     token_report,
 )
 from .protocol import REPETITION, Chunk
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["StreamDecoder"]
+
+_FAILED: Final = "error"
+"""The finish reason of a reply that did not come to its end, as some gateways have it."""
 
 
 class StreamDecoder:
@@ -91,15 +95,18 @@ class StreamDecoder:
             return
         choice = first_choice(event)
         delta = fields_of(choice.get("delta"))
-        content, reason = delta.get("content"), choice.get("finish_reason")
-        usage = token_report(event.get("usage"))
-        if isinstance(content, str) and content:
+        # a model that refuses says so in a field of its own
+        content = text_in(delta.get("content")) + text_in(delta.get("refusal"))
+        reason, usage = choice.get("finish_reason"), token_report(event.get("usage"))
+        if content:
             yield Chunk(content=content)
         finding = self._goes_round(content, items_of(delta.get("tool_calls")), payload)
         if finding is not None:
             self._over = True
             self._calls.take()
             yield Chunk(done=True, stop_reason=REPETITION, finding=finding, usage=usage)
+        elif reason == _FAILED:
+            yield self.fail(EndpointError("it ended the reply with an error"))
         elif isinstance(reason, str) and reason:
             self._finished = True
             yield from self._completed()
@@ -108,9 +115,9 @@ class StreamDecoder:
             yield Chunk(usage=usage)
 
     def _goes_round(
-        self, content: object, fragments: list[object], payload: str
+        self, content: str, fragments: list[object], payload: str
     ) -> ExactFinding | None:
-        found = self._content.feed(content) if isinstance(content, str) else None
+        found = self._content.feed(content) if content else None
         for place, fragment in enumerate(fragments):
             found = found or self._calls.add(fields_of(fragment), place, payload)
         return found

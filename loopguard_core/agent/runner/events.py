@@ -27,6 +27,7 @@ __all__ = [
     "normalize_arguments",
     "payload_of",
     "read_event",
+    "text_in",
     "token_report",
 ]
 
@@ -59,12 +60,26 @@ def read_event(payload: str) -> Mapping[str, object]:
 
 
 def failure_in(event: Mapping[str, object]) -> EndpointError | None:
-    """Return the error that an event reports in the place of a piece of the reply."""
+    """Return the error that an event reports in the place of a piece of the reply.
+
+    It stands under `error`, or is the event itself, as older vLLM and some proxies write it.
+    """
     error = event.get("error")
+    is_bare = "choices" not in event and isinstance(event.get("message"), str)
+    if not error and (is_bare or event.get("object") == "error"):
+        error = event
     if not error:
         return None
     body = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
     return told_apart(body) or EndpointError(body)
+
+
+def text_in(value: object) -> str:
+    """Return the text of a message's content: a string, or the texts of its parts."""
+    if isinstance(value, str):
+        return value
+    texts = (fields_of(part).get("text") for part in items_of(value))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def first_choice(event: Mapping[str, object]) -> Mapping[str, object]:

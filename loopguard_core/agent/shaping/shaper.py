@@ -22,6 +22,7 @@ from loopguard_core.agent.entries import (
     in_order,
     new_id,
 )
+from loopguard_core.agent.errors import StoreConflictError
 from loopguard_core.agent.tracing import span
 from loopguard_core.errors import InvalidInputError, checked_callable, checked_methods
 
@@ -179,6 +180,8 @@ class Shaper:
         try:
             report_compaction(await self._fold(session_id, kept, entries, plan.fold))
         except FoldError as error:
+            if isinstance(error.cause, StoreConflictError):
+                return True  # another process has folded meanwhile, so there is room
             if error.stage != "summarize" or plan.over_budget:
                 raise
             kept.folds.note_failure(plan.tokens)

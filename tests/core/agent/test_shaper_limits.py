@@ -10,8 +10,10 @@ import pytest
 
 from loopguard_core.agent.budget import CharsByFour, tokens_of
 from loopguard_core.agent.chat import ToolDefinition
+from loopguard_core.agent.entries import Compaction, EntryKind
 from loopguard_core.agent.shaping import FoldError, Shaper, ShaperPolicy, plan_shape
 from loopguard_core.agent.shaping.summary import bounded_summary
+from loopguard_core.agent.store import MemoryStore
 
 from .session.scripted import Scripted, session
 from .test_shaper import entry, stored, talk
@@ -131,6 +133,28 @@ async def test_a_failed_fold_is_an_error_where_nothing_else_helps() -> None:
     shaper = Shaper(store, summarizer=lambda _: "", policy=LIMITS)
     with pytest.raises(FoldError, match="summarize"):
         await shaper.build("s")
+
+
+class _Raced(MemoryStore):
+    """A store whose history another process folds just before this one does."""
+
+    async def compact(self, session_id: str, compaction: Compaction) -> None:
+        """Let the other process be first, once."""
+        if not any(some.kind == EntryKind.COMPACTION for some in await self.context(session_id)):
+            marker = compaction.marker.model_copy(update={"id": "theirs"})
+            theirs = Compaction(marker=marker, subsumed=compaction.subsumed)
+            await super().compact(session_id, theirs)
+        await super().compact(session_id, compaction)
+
+
+async def test_a_fold_that_another_process_made_first_is_theirs() -> None:
+    """There is room then, so the turn goes on with what it finds."""
+    store = _Raced()
+    for some in talk(40, size=400):
+        await store.append("s", some)
+    messages = await Shaper(store, summarizer=lambda _: "so", policy=LIMITS).build("s")
+    assert [m.content for m in messages].count(f"[compacted]\n{LIMITS.summary_heading}\n\nso") == 1
+    assert tokens_of(messages) <= LIMITS.budget_tokens
 
 
 async def test_a_budget_that_cannot_be_kept_is_told_once(caplog: pytest.LogCaptureFixture) -> None:

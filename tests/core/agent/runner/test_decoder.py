@@ -235,6 +235,10 @@ def test_odd_counts_of_a_usage_are_zero() -> None:
         ('data: {"error": {"message": "overloaded"}}', EndpointError),
         ('data: {"error": "overloaded"}', EndpointError),
         ('error: {"code": 500, "message": "overloaded"}', EndpointError),
+        ('data: {"object": "error", "message": "overloaded", "code": 500}', EndpointError),
+        ('data: {"object": "error"}', EndpointError),
+        ('data: {"message": "overloaded"}', EndpointError),  # behind a line `event: error`
+        ('data: {"choices": [{"delta": {}, "finish_reason": "error"}]}', EndpointError),
         ('data: {"error": {"type": "exceed_context_size_error"}}', InputTooLargeError),
         (
             'data: {"error": {"message": "Failed to parse tool call: unexpected end of input"}}',
@@ -251,6 +255,21 @@ def test_an_error_ends_the_reply(text: str, kind: type[Exception]) -> None:
     assert chunk.partial == (ToolCall("", "f", "{"),)
     assert decoder.over
     assert decoder.finish() == []
+
+
+@pytest.mark.parametrize(
+    ("delta", "text"),
+    [
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "ab"),
+        ({"content": ["a", {"text": 1}, None, {"type": "image_url"}]}, ""),
+        ({"refusal": "I cannot."}, "I cannot."),
+        ({"content": None, "refusal": None}, ""),
+        ({"content": {"text": "a"}}, ""),
+    ],
+)
+def test_what_counts_as_text(delta: dict[str, Any], text: str) -> None:
+    """Parts of text, and what a model refuses with, are said like any other text."""
+    assert "".join(chunk.content for chunk in decoded(said(**delta))) == text
 
 
 BLOCK = "North of the old mill road to the stone, then east along the hedge. "

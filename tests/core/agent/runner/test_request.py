@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from loopguard_core import InvalidInputError
-from loopguard_core.agent.chat import ChatMessage, ToolDefinition
+from loopguard_core.agent.chat import ChatMessage, ToolCall, ToolDefinition
 from loopguard_core.agent.runner import (
     ChatOptions,
     OpenAIRunner,
@@ -45,6 +45,27 @@ def test_half_characters_are_mended_everywhere() -> None:
     """In keys, in lists and in texts."""
     options = ChatOptions(extra={"\ud800": ["\ud83d\ude00", {"a": "\udfff"}, 1, None]})
     assert body(options)["\ufffd"] == ["😀", {"a": "\ufffd"}, 1, None]
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("look", "look"),
+        ("server.look", "server.look"),  # a tool's own name, whoever takes it
+        ("functions.look", "functions_look"),
+        ("", "unnamed"),
+        ("two words", "two_words"),
+        ("x" * 99, "x" * 64),
+        ("\u00e9", "_"),
+    ],
+)
+def test_names_of_calls_are_ones_that_endpoints_take(written: str, sent: str) -> None:
+    """A call that no tool has would fail every later request; what is stored stays."""
+    message = ChatMessage(role="assistant", tool_calls=(ToolCall("c", written, "{}"),))
+    tools = [ToolDefinition(name="look"), ToolDefinition(name="server.look")]
+    asked: Any = request_body([message], tools, ChatOptions(), OpenAIRunnerConfig())
+    assert asked["messages"][0]["tool_calls"][0]["function"]["name"] == sent
+    assert message.tool_calls[0].name == written
 
 
 @pytest.mark.parametrize(
