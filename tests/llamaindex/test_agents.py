@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from llama_index.core.agent.workflow import (
     AgentOutput,
+    AgentWorkflow,
     CodeActAgent,
     FunctionAgent,
     ToolCallResult,
 )
-from llama_index.core.llms import MockLLM
+from llama_index.core.llms import ChatMessage, MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.workflow import Context
 from pydantic import BaseModel
@@ -284,10 +285,31 @@ async def test_agents_with_guards_of_their_own_share_one_run() -> None:
     second = agent(
         READ, name="b", description="B.", tools=[reader.tool], guard=guard(on_halt="raise")
     )
-    from llama_index.core.agent.workflow import AgentWorkflow  # noqa: PLC0415
-
     with pytest.raises(LoopDetected):
         await AgentWorkflow(agents=[first, second], root_agent="a").run("Read.", max_iterations=60)
+
+
+@pytest.mark.parametrize("is_react", [False, True])
+@pytest.mark.parametrize("is_new", [False, True])
+async def test_agents_that_pass_on_new_texts_work(*, is_new: bool, is_react: bool) -> None:
+    """A hand-off for the same reason answers the same, so what is said with it counts."""
+    draft = "The river rises in the hills and turns the old mill before it meets the sea. " * 3
+
+    def script(to: str) -> list[ChatMessage]:
+        texts = [f"{to} {draft} {n if is_new else 0}" for n in range(8)]
+        given = {"to_agent": to, "reason": "Please go on."}
+        if is_react:
+            return [*(action("handoff", text, **given) for text in texts), answer("Done.")]
+        return [*(reply(text, call("handoff", **given)) for text in texts), reply("Done.")]
+
+    make = react if is_react else agent
+    agents = [
+        make(*script(to), name=name, description=name, can_handoff_to=[to])
+        for name, to in (("a", "b"), ("b", "a"))
+    ]
+    output = await AgentWorkflow(agents=agents, root_agent="a").run("Write.", max_iterations=60)
+    assert (output.get("loopguard") is None) is is_new
+    assert (str(output) == "Done.") is is_new
 
 
 def test_an_agent_that_keeps_no_draft_cannot_be_guarded() -> None:

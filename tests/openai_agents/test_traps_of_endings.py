@@ -16,6 +16,7 @@ from agents import (
     ToolsToFinalOutputResult,
     handoff,
 )
+from agents.extensions import handoff_filters
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
 from openai.types.responses import Response, ResponseCompletedEvent
 from pydantic import BaseModel
@@ -69,6 +70,27 @@ def test_oa6_hand_offs_back_and_forth_are_ended(mode: str, on_halt: Any) -> None
     assert len(here.calls) + len(there.calls) < 10
     assert first.handoffs == [second]
     assert first.model is here
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("is_new", [False, True])
+def test_oa6_agents_that_pass_on_new_texts_work(mode: str, *, is_new: bool, is_lost: bool) -> None:
+    """OA6: a hand-off always answers the same, so what is said with it counts."""
+    here, there = ScriptedModel(), ScriptedModel()
+    draft = "The river rises in the hills and turns the old mill before it meets the sea. " * 3
+    for n in range(9):
+        text = assistant_message(f"{draft} {n if is_new else 0}")
+        here.enqueue([text, function_call("transfer_to_there", {}, call_id=f"h{n}")])
+        there.enqueue([text, function_call("transfer_to_here", {}, call_id=f"t{n}")])
+    here.enqueue([assistant_message("Done.")])
+    first, second = Agent(name="here", model=here), Agent(name="there", model=there)
+    edits = handoff_filters.remove_all_tools if is_lost else None
+    first.handoffs = [handoff(second, input_filter=edits)]
+    second.handoffs = [handoff(first, input_filter=edits)]
+    result = run(guard_agent(first), mode=mode, max_turns=40)
+    assert (result.final_output == "Done.") is is_new
+    assert (halted_by(result) is None) is is_new
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -53,6 +53,7 @@ class RunState(dict[str, object]):
         log: Its thread.
         calls: The calls that may run since the latest reply, as `[id, name, arguments]`.
         results: What came back of them, as `[id, name, arguments, result, is_error]`.
+        said: The mark of what was said with them; see `said_with_handoff`.
         blocked: Calls that a person is asked about, by question, and what the model is told if
             the person does not allow them.
         free: How many equal calls beside them may run, by question.
@@ -73,6 +74,7 @@ class RunState(dict[str, object]):
         self.log = RunLog(map(Message, saved.get("log", ())), saved.get("forgotten", 0))
         self.calls: list[list[Any]] = list(saved.get("calls", ()))
         self.results: list[list[Any]] = list(saved.get("results", ()))
+        self.said: str = saved.get("said", "")
         self.blocked: dict[str, str] = dict(saved.get("blocked", {}))
         self.free: dict[str, int] = dict(saved.get("free", {}))
         self.allowed: list[str] = list(saved.get("allowed", ()))
@@ -117,6 +119,7 @@ class RunState(dict[str, object]):
             "forgotten": self.log.forgotten,
             "calls": self.calls,
             "results": self.results,
+            "said": self.said,
             "blocked": self.blocked,
             "free": self.free,
             "allowed": self.allowed,

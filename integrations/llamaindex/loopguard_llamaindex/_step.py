@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from llama_index.core.agent.workflow import AgentOutput, ToolCallResult
 from llama_index.core.llms import ChatMessage, MessageRole
@@ -19,6 +19,7 @@ from loopguard_core.guard.guidance import (
     unexecuted_text,
     verdict_record,
 )
+from loopguard_core.guard.handoffs import handoff_result, said_with_handoff
 
 from ._asking import question_id
 from ._content import Requested
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 
 __all__ = ["AgentStep", "Ask", "Finalize"]
+
+_HANDOFF: Final = "handoff"
+"""The tool by which an `AgentWorkflow` passes a run on (llama-index-core 0.14.25)."""
 
 Ask: TypeAlias = Callable[[WatchedReply, Sequence[AsyncBaseTool]], Awaitable[AgentOutput]]
 """Lets the agent make its own step, with a watch on the reply and with these tools."""
@@ -90,6 +94,7 @@ class AgentStep:
                 await self._close(calls, verdicts, halting)
                 verdict = halting
                 break
+            self.state.said = said_with_handoff(reply.response.content or "")
             reply.tool_calls = await self._refuse(calls, verdicts)
             if reply.tool_calls or not calls:
                 return reply
@@ -100,7 +105,8 @@ class AgentStep:
         """Give the newest results to the run, in the order of their calls."""
         state, verdict = self.state, Verdict()
         asked = dict.fromkeys(state.allowed, True)
-        for call_id, name, arguments, result, is_error in state.results:
+        for call_id, name, arguments, returned, is_error in state.results:
+            result = handoff_result(returned, state.said) if name == _HANDOFF else returned
             question = question_id(name, arguments) if asked else ""
             if question in asked:
                 if asked[question]:

@@ -31,6 +31,7 @@ __all__ = [
     "plain",
     "result_in",
     "spoken",
+    "text_said",
     "thought",
 ]
 
@@ -199,6 +200,11 @@ def spoken(item: object, index: int) -> tuple[str, str]:
         case name:
             written = [field(item, key) for key in _LOCAL_CALLS.get(name, ())]
             return f"tool:{index}", next((text for text in written if isinstance(text, str)), "")
+
+
+def text_said(items: Iterable[object]) -> str:
+    """Return the text of the messages among the items of a reply."""
+    return "".join(spoken(item, 0)[1] for item in items if kind(item) == "message")
 
 
 def thought(item: object) -> str:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from loopguard_core import Action, Verdict
 from loopguard_core.guard.guidance import unexecuted_text
+from loopguard_core.guard.handoffs import said_with_handoff
 
 from ._convert import NeutralThread
-from ._items import Call, call_in, is_hosted
+from ._items import Call, call_in, is_hosted, text_said
 from ._notes import Note, user_note, with_notes
 from ._replay import judge_hosted, newest_batch, rebuilt
 from ._returned import Returned
@@ -76,6 +77,7 @@ class LiveRun:
         self._thread: list[object] = []
         self._neutral = NeutralThread(())
         self._said: Sequence[object] = ()
+        self._spoken: Sequence[object] = ()
         self._verdict = Verdict()
         self._refused: dict[str | None, Verdict] = {}
         self._notes: list[Note] = []
@@ -101,7 +103,9 @@ class LiveRun:
             return self._verdict
         self._step = items
         self._note_fold(items)
-        batch, self._is_delta = newest_batch(items, self.calls, self.returned)
+        batch, self._is_delta = newest_batch(
+            items, self.calls, self.returned, said_with_handoff(text_said(self._spoken))
+        )
         if self._ahead:
             self._ahead = False
             return self._verdict
@@ -148,7 +152,8 @@ class LiveRun:
 
     def judge(self, said: Sequence[object]) -> Judged:
         """Judge all calls of a reply, in their order, before any of them runs."""
-        self._said, self.calls, self._refused = said, [], {}
+        self._said = self._spoken = said
+        self.calls, self._refused = [], {}
         refused: list[tuple[Call, Verdict]] = []
         for item in said:
             call = call_in(item)

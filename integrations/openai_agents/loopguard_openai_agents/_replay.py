@@ -6,19 +6,24 @@ as it stands, whichever process made the calls before. A run that is resumed has
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from loopguard_core import Action
+from loopguard_core.guard.handoffs import handoff_result, said_with_handoff
 
 from ._convert import NeutralThread
-from ._items import Call, call_in, field, hosted_result, is_hosted, is_output, kind
+from ._items import Call, call_in, field, hosted_result, is_hosted, is_output, kind, text_said
 from ._returned import Returned
 
 if TYPE_CHECKING:
     from loopguard_core import GuardedRun, LoopGuard, Verdict
 
 __all__ = ["Approved", "Batch", "judge_hosted", "newest_batch", "rebuilt"]
+
+# What the SDK answers a hand-off with (openai-agents 0.24).
+_HANDED_OVER: Final = re.compile(r'\{"assistant": "')
 
 Approved: TypeAlias = Callable[[Call], bool]
 """Says whether a person allowed a call."""
@@ -31,6 +36,7 @@ class Batch:
         calls: The calls, in their order.
         answers: Output items, theirs among them.
         returned: What tools returned, which the answers may no longer say.
+        said: The mark of what was said with the calls; see `said_with_handoff`.
         lost: True if neither calls nor answers are in the thread, as after a hand-off whose
             filter took them out.
     """
@@ -41,11 +47,13 @@ class Batch:
         answers: Sequence[object],
         returned: Returned,
         *,
+        said: str = "",
         lost: bool = False,
     ) -> None:
         self._calls = calls
         self._answers = {field(item, "call_id"): item for item in answers}
         self._returned = returned
+        self._said = said
         self._lost = lost
 
     def results(self) -> list[tuple[Call, object]]:
@@ -60,14 +68,17 @@ class Batch:
         """
         item = self._answers.get(call.call_id)
         if item is not None or self._returned.has(call.call_id):
-            return [(call, self._returned.of(call.call_id, item))]
+            result = self._returned.of(call.call_id, item)
+            is_handoff = _HANDED_OVER.match(result) if isinstance(result, str) else None
+            return [(call, handoff_result(result, self._said) if is_handoff else result)]
         if not self._lost:
             return []
-        return [(call, call.name if len(self._calls) == 1 else call.key)]
+        alone = len(self._calls) == 1
+        return [(call, handoff_result(call.name, self._said) if alone else call.key)]
 
 
 def newest_batch(
-    items: Sequence[object], calls: Sequence[Call], returned: Returned
+    items: Sequence[object], calls: Sequence[Call], returned: Returned, said: str
 ) -> tuple[Batch, bool]:
     """Find the answers to *calls*, the newest ones made, at the end of *items*.
 
@@ -81,9 +92,10 @@ def newest_batch(
         if is_output(item):
             answers.append(item)
         elif field(item, "call_id") in open_ids:
-            return Batch(calls, answers, returned), False
+            return Batch(calls, answers, returned, said=said), False
     answered = [item for item in answers if field(item, "call_id") in open_ids]
-    return Batch(calls, answered, returned, lost=not answered), bool(answered)
+    batch = Batch(calls, answered, returned, said=said, lost=not answered)
+    return batch, bool(answered)
 
 
 def rebuilt(
@@ -117,14 +129,17 @@ class _Lived:
     def through(self, position: int) -> list[Call]:
         """Take all that happened from *position* on; return the newest calls."""
         calls: list[Call] = []
+        said = ""
         while position < len(self._items):
             stop = self._end(position, outputs=False)
             end = self._end(stop, outputs=True)
             if stop > position:
+                said = said_with_handoff(text_said(self._items[position:stop]))
                 self._run.check_thread(NeutralThread(self._items, stop=position))
                 calls = self._asked(position, stop)
             if end < len(self._items):
-                for call, result in Batch(calls, self._items[stop:end], Returned()).results():
+                answers = self._items[stop:end]
+                for call, result in Batch(calls, answers, Returned(), said=said).results():
                     self._run.observe_result(
                         call.name, call.arguments, result, call_id=call.call_id
                     )
