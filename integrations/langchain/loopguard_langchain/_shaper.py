@@ -49,7 +49,8 @@ class ContextShaper(AgentMiddleware[ShapedState, Any, Any]):
     A fold that fails is logged and the call made without it. A thread that cannot be brought into
     its budget is sent as short as it gets, which is logged once. Put it behind
     `LoopGuardMiddleware`, whose detectors then see the whole thread; a fold is told to them as a
-    compaction.
+    compaction. An agent that is a node of a graph and shares `messages` with it must not fold:
+    LangGraph takes nothing out of a parent's thread, where the summary would replace one message.
 
     Args:
         policy: The limits; see `ShaperPolicy.for_context`.

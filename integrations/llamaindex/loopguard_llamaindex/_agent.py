@@ -59,7 +59,8 @@ class LoopGuardMixin(Transcluding):
     message is a new turn; a resumed run is not. With `on_block="ask"` a blocked call waits for a
     person: the run sends an `InputRequiredEvent`, see `guard_tools`; a hand-off and a tool of a
     retriever are refused instead. Agents that hand off to each other for the same reasons go
-    round; with a new reason each time they do not, and `max_iterations` ends them.
+    round, unless they pass on new texts of 160 characters or more; with a new reason each time
+    they do not, and `max_iterations` ends them.
 
     Args:
         guard: What to watch for and what to do about it.

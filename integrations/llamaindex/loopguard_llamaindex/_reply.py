@@ -111,18 +111,23 @@ class WatchedReply:
 
     def _read(self, chunk: ChatResponse | CompletionResponse) -> bool:
         """Watch what *chunk* adds; return True if the reply is to be cut."""
-        for channel, text in self._added(chunk):
-            # in pieces, so that it is known where a reply that came at once began to go round
-            for start in range(0, len(text), _PIECE_CHARS):
-                piece = text[start : start + _PIECE_CHARS]
-                if channel == "content":
-                    self._said += piece
-                elif channel == "reasoning":
-                    self.thought += piece
-                if self.watch.feed(piece, channel).action is Action.HALT:
-                    self._where = channel
-                    return True
-        return False
+        if isinstance(chunk, ChatResponse) and _is_text(chunk):  # as nearly all chunks are
+            return self._goes_round("content", chunk.delta or "")
+        return any(self._goes_round(channel, text) for channel, text in self._added(chunk))
+
+    def _goes_round(self, channel: str, text: str) -> bool:
+        """Watch the next text of a channel; what comes at once is read piece by piece."""
+        if len(text) > _PIECE_CHARS:
+            starts = range(0, len(text), _PIECE_CHARS)
+            return any(self._goes_round(channel, text[at : at + _PIECE_CHARS]) for at in starts)
+        if channel == "content":
+            self._said += text
+        elif channel == "reasoning":
+            self.thought += text
+        if self.watch.feed(text, channel).action is not Action.HALT:
+            return False
+        self._where = channel
+        return True
 
     def _added(self, chunk: ChatResponse | CompletionResponse) -> Iterator[tuple[str, str]]:
         """Yield the channel and the text of what is new in *chunk*.
@@ -133,9 +138,6 @@ class WatchedReply:
             yield "content", _delta(chunk.delta, chunk.text, self._said)
             return
         thought = chunk.additional_kwargs.get("thinking_delta")
-        if chunk.delta and not thought and _is_text(chunk.message):  # as nearly all chunks are
-            yield "content", chunk.delta
-            return
         content = read_message(chunk.message)
         yield "reasoning", _delta(thought, content.reasoning, self.thought)
         yield "content", _delta(chunk.delta, content.text, self._said)
@@ -168,8 +170,11 @@ def _with_thought(response: ChatResponse, thought: str) -> ChatResponse:
     return response.model_copy(update={"message": kept})
 
 
-def _is_text(message: ChatMessage) -> bool:
-    return all(isinstance(block, TextBlock) for block in message.blocks)
+def _is_text(chunk: ChatResponse) -> bool:
+    """Return True if *chunk* says what it adds, and that is text."""
+    blocks = chunk.message.blocks
+    only = len(blocks) == 1 and isinstance(blocks[0], TextBlock)
+    return bool(chunk.delta) and only and not chunk.additional_kwargs.get("thinking_delta")
 
 
 def _delta(delta: str | None, whole: str, known: str) -> str:
