@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
@@ -134,15 +134,9 @@ class LoopGuardMemory(FoldingMemory):
         Raises:
             InvalidInputError: An argument cannot be used, by its name.
         """
-        for name, value in kwargs.items():
-            if name not in cls.model_fields:
-                raise InvalidInputError(name, value, "nothing: it is no field of this memory")
-        if not _is_history(chat_history):
-            raise InvalidInputError("chat_history", chat_history, "a list of ChatMessage or None")
+        cls._check(chat_history, shaper, kwargs)
         if token_limit is None and llm is not None:
             token_limit = int(llm.metadata.context_window * DEFAULT_TOKEN_LIMIT_RATIO)
-        if not (shaper is None or isinstance(shaper, ContextShaper)):
-            raise InvalidInputError("shaper", shaper, "a ContextShaper or None")
         if token_limit is None and shaper is not None and shaper.policy.budget_tokens > 0:
             token_limit = shaper.policy.budget_tokens
         store = SimpleChatStore() if chat_store is None else chat_store
@@ -157,6 +151,16 @@ class LoopGuardMemory(FoldingMemory):
             shaper=shaper,
             **kwargs,
         )
+
+    @classmethod
+    def _check(cls, chat_history: object, shaper: object, fields: Mapping[str, object]) -> None:
+        for name, value in fields.items():
+            if name not in cls.model_fields:
+                raise InvalidInputError(name, value, "nothing: it is no field of this memory")
+        if not _is_history(chat_history):
+            raise InvalidInputError("chat_history", chat_history, "a list of ChatMessage or None")
+        if not (shaper is None or isinstance(shaper, ContextShaper)):
+            raise InvalidInputError("shaper", shaper, "a ContextShaper or None")
 
     @classmethod
     @override

@@ -85,8 +85,7 @@ class ThreadShaper:
             beside_tokens: What the request costs beside it, such as tools and a system prompt.
             folds: The thread's earlier folds. After three in a row that freed next to nothing, no
                 further one is planned until the thread has grown by a quarter.
-            expandable: True tells the model of a result of this turn that is cut that `{OUTPUT}`
-                shows the whole.
+            expandable: True says in a cut result of this turn that `{OUTPUT}` shows the whole.
             may_fold: False for what is sent without a further fold, as where nobody summarises.
                 Results in the tail are then cut if they are too much.
 
@@ -103,23 +102,18 @@ class ThreadShaper:
         beside = beside_tokens + self._fixed(messages, apart, apart)
         # What is no text, or sealed, goes with its message in a fold: no reason to give up on one.
         fixed = beside + self._fixed(messages, sealed, shaped)
-        planned = partial(
-            plan_shape,
-            list(entries.values()),
-            self._policy,
-            system_tokens=fixed,
-            prices=PriceList(self._policy, self._estimate),
-        )
-        plan = planned(may_fold=may_fold)
+        prices = PriceList(self._policy, self._estimate)
+        planned = partial(plan_shape, [*entries.values()], self._policy, prices=prices)
+        plan = planned(system_tokens=fixed, may_fold=may_fold)
         hopeless = 0 < plan.budget < beside or folding_is_idle(folds, plan.tokens)
         fold = () if hopeless else _whole(units, apart | {task}, [shaped[at] for at in plan.fold])
         if plan.fold and not _is_worth(messages, fold):
             fold = ()
-            plan = planned(may_fold=False)
+            plan = planned(system_tokens=fixed, may_fold=False)
         texts = self._texts(messages, entries, sealed, plan, expandable=expandable)
-        sent = tuple(range(len(messages)))
+        pairs = self._policy.repair_pairs
         return ThreadShape(
-            sent=paired(messages, units, texts) if self._policy.repair_pairs else sent,
+            sent=paired(messages, units, texts) if pairs else tuple(range(len(messages))),
             texts=texts,
             fold=fold,
             tokens=plan.tokens,
